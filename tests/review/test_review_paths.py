@@ -372,9 +372,13 @@ def test_next_goes_on_and_undo_shows_the_image_it_changes(page):
     page.locator("#toast", has_text="Undone: with/").wait_for()
 
 
-def test_a_deleted_log_shows_a_bar(page, run_copy):
+def test_a_deleted_log_shows_a_bar_that_saves_again(page, run_copy):
     (run_copy / "review.sqlite").unlink()
     page.keyboard.press("r")
     drag(page, (30, 30), (40, 30))
     page.wait_for_selector("#unsaved:not([hidden])")
     assert "deleted" in page.text_content("#unsaved")
+    wait_until(page, "() => document.getElementById('unsaved').textContent.startsWith('1 not saved')")
+    page.click("#unsaved button")
+    page.wait_for_selector("#unsaved", state="hidden")
+    assert len(read_actions(run_copy / "review.sqlite")) == 1

@@ -13,7 +13,7 @@ from segvote.errors import (
     ReplacedFolderError,
     UnwritableFileError,
 )
-from segvote.run.correction_log import Action, CorrectionLog, read_actions
+from segvote.run.correction_log import Action, CorrectionLog, read_actions, rescue_log
 
 
 def begin(path, *commands):
@@ -157,12 +157,39 @@ def test_a_log_deleted_while_it_is_written_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(log, "_write", write_and_delete)
     with pytest.raises(ReplacedFolderError):
         log.append(look(0))
+    rescue_log(log)
+    assert [action.value for action in read_actions(log.path)] == [1, 0]
+    log.close()
+
+
+def test_a_deleted_log_is_rescued_with_its_batches(tmp_path):
+    log = make_log(tmp_path / "run", 2)
+    log.append_all([look(0, "a"), look(0, "b")])
+    before = log.read()
+    remake_folder(tmp_path / "run")
+    rescue_log(log)
+    assert read_actions(log.path) == before
+    assert log.append(look()) == 5
+    log.close()
+
+
+def test_a_log_with_other_actions_stays_as_it_is(tmp_path):
+    log = make_log(tmp_path / "run", 2)
+    remake_folder(tmp_path / "run")
+    other = CorrectionLog(log.path)
+    other.append(look(name="other"))
+    other.close()
+    rescue_log(log)
+    assert [action.name for action in log.read()] == ["other"]
     log.close()
 
 
 def test_a_folder_that_came_back_is_used_again(tmp_path):
     log = make_log(tmp_path / "run")
     move_folder(tmp_path / "run")
+    with pytest.raises(ReplacedFolderError, match="no run in"):
+        rescue_log(log)
     (tmp_path / "moved").rename(tmp_path / "run")
+    rescue_log(log)
     assert log.append(look(0)) == 2
     log.close()

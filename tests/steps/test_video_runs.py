@@ -96,7 +96,7 @@ def test_frames_are_counted_while_they_are_worked_on(run, reports, name, n_all):
     assert any(0 < count < n_all for count in counts)
 
 
-def test_folders_of_frames_films_and_images_are_bags_side_by_side(data):
+def test_folders_films_and_images_are_bags_side_by_side(data):
     bags = list_bags(data / "with", data / "without")
     assert [bag.name for bag in bags] == [
         "with/film.mp4",

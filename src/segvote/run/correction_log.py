@@ -2,7 +2,7 @@
 
 Nothing is ever changed or deleted: undo is one more row. A row is on the disk before `append` returns, so that a
 process killed at any moment loses nothing that was answered; several processes may append to the same log. A log that
-was deleted or replaced while it is open refuses actions.
+was deleted or replaced while it is open refuses actions, see `rescue_log`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -135,7 +136,7 @@ class CorrectionLog:
         if not self.is_in_place():
             raise ReplacedFolderError(
                 f"{self.path.parent} was deleted, moved or replaced while it was open; nothing more is saved: "
-                "put the folder back, or start `segvote review` again"
+                "put the folder back or annotate again, then save there"
             )
 
     def append(self, action: Action, expected: int | None = None) -> int:
@@ -163,32 +164,49 @@ class CorrectionLog:
         int
             The number of the last; 0 where there are none.
         """
-        if not self._writing.acquire(timeout=self.patience):
-            raise BusyRunError(f"{self.path} is in use; this action was not saved, repeat it in a moment")
-        try:
+        with self.hold_for_writing():
             self.check_in_place()
-            written = self._write(actions, expected)
-            self.check_in_place()  # deleted meanwhile: the actions are in the deleted file
-        finally:
-            self._writing.release()
-        return written
+            written = self._write([actions], expected)
+            if not self.is_in_place():  # deleted meanwhile: the actions are in the deleted file
+                self._seen = [*self._seen, *written]
+            self.check_in_place()
+        return written[-1].number if written else 0
 
-    def _write(self, actions: Sequence[Action], expected: int | None) -> int:
-        """Write in one transaction; returns the number of the last, 0 where there are none."""
+    def append_batches(self, batches: Sequence[Sequence[Action]]) -> None:
+        """Write many groups of actions at once, each of which is undone together."""
+        with self.hold_for_writing():
+            self.check_in_place()
+            self._write(batches, None)
+
+    def _write(self, batches: Sequence[Sequence[Action]], expected: int | None) -> list[Action]:
+        """Write in one transaction; returns the actions with their numbers."""
+        written: list[Action] = []
         with explain_failure(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 last = self._check_last(expected)
-                batch, number = last + 1 if len(actions) > 1 else 0, 0
-                for action in actions:
-                    number = self._insert(replace(action, batch=batch))
+                for actions in batches:
+                    batch = last + 1 if len(actions) > 1 else 0
+                    for action in actions:
+                        last = self._insert(replace(action, batch=batch))
+                        written.append(replace(action, batch=batch, number=last))
                 self._writer.execute("COMMIT")
             except BaseException:
                 # On a full disk SQLite has rolled back by itself.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
-        return number
+        return written
+
+    @contextlib.contextmanager
+    def hold_for_writing(self) -> Iterator[None]:
+        """Let no other thread append meanwhile."""
+        if not self._writing.acquire(timeout=self.patience):
+            raise BusyRunError(f"{self.path} is in use; this action was not saved, repeat it in a moment")
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     def _check_last(self, expected: int | None) -> int:
         last = read_last(self._writer)
@@ -219,10 +237,19 @@ class CorrectionLog:
         with self._reading, explain_failure(self.path):
             return read_last(self._reader) if self.is_in_place() else len(self._seen)
 
+    def adopt(self, other: CorrectionLog) -> None:
+        """Go on with the file of another log, which must not be used any more; hold this one for writing."""
+        with self._reading:
+            self._close()
+            self._writer, self._reader, self._identity = other._writer, other._reader, other._identity
+
     def close(self) -> None:
         with self._writing, self._reading:
-            self._writer.close()
-            self._reader.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._writer.close()
+        self._reader.close()
 
 
 def read_actions(path: Path | str) -> list[Action]:
@@ -267,3 +294,36 @@ def _sum(action: Action) -> str:
     """Checksum of what an action says; eight hexadecimal digits."""
     content = [getattr(action, column) for column in (*CONTENT, "batch", "frame")]
     return f"{zlib.crc32(repr(content).encode()):08x}"
+
+
+def rescue_log(log: CorrectionLog) -> None:
+    """Write what the deleted file of `log` holds to the file at its path now, and go on with that.
+
+    It is written where the file there is a beginning of it, empty or a backup; a log with other actions stays as it is.
+
+    Parameters
+    ----------
+    log : CorrectionLog
+        The log that is no longer in its place.
+    """
+    if not (log.path.parent / "run.json").is_file():
+        raise ReplacedFolderError(
+            f"there is no run in {log.path.parent} to save to; put the folder back or annotate again, then save there"
+        )
+    with log.hold_for_writing():
+        found = CorrectionLog(log.path, log.patience)
+        try:
+            found.append_batches(_list_missing(log.read(), found.read()))
+        except BaseException:
+            found.close()
+            raise
+        log.adopt(found)
+
+
+def _list_missing(old: Sequence[Action], new: Sequence[Action]) -> list[list[Action]]:
+    """Actions of `old` that `new` lacks, those of one batch together; none where `new` went another way."""
+    if list(old[: len(new)]) != list(new):
+        return []
+    missing = old[len(new) :]
+    groups = groupby(missing, key=lambda action: (action.batch, 0 if action.batch else action.number))
+    return [list(group) for _, group in groups]

@@ -104,8 +104,7 @@ class KeyFrames:
 
     def find_nearest(self, frame: int) -> int:
         """The key frame nearest to a frame by its number in the source; of the poster for -1."""
-        wanted = int(self.arrays["poster"]) if frame < 0 else frame
-        return int(np.abs(self.arrays["key_indices"] - wanted).argmin())
+        return int(np.abs(self.arrays["key_indices"] - (self.arrays["poster"] if frame < 0 else frame)).argmin())
 
 
 def get_poster_path(run: RunFolder, key: str) -> Path:

@@ -13,6 +13,7 @@ import { hideHint, setUpHint } from "./hint.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { applyUpdate, countProgress, formatArea, isVideo, labelHere, listImages, N_LEVELS, store, tell, watch } from "./store.js";
 import { editOutline, TOOLS } from "./tools.js";
+import { setUpUnsaved } from "./unsaved.js";
 
 const byId = (id) => document.getElementById(id);
 const MAX_RADIUS = 400;
@@ -26,10 +27,8 @@ function showSaved() {
   const { votes, problem, export: step } = store.status;
   pill.className = "pill";
   pill.title = "";
-  byId("unsaved").textContent = store.status.unsaved ?? "";
-  byId("unsaved").hidden = !store.status.unsaved;
   if (store.gone) { pill.textContent = "server away"; pill.classList.add("bad"); }
-  else if (store.status.unsaved) { pill.textContent = "not saved"; pill.title = store.status.unsaved; pill.classList.add("bad"); }
+  else if (store.status.unsaved) { pill.textContent = "not saved"; pill.title = store.status.unsaved.reason; pill.classList.add("bad"); }
   else if (waiting) pill.textContent = "saving …";
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
   else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
@@ -331,6 +330,7 @@ async function start() {
   setUpKeys();
   setUpHint();
   setUpButtons();
+  setUpUnsaved(act, toast);
   setUpExtent(act, toast);
   tell("labels", "toggle");
   tell("snap", true);

@@ -61,10 +61,10 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage
     else:
         joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist())}
     if not is_done:
-        poster = next(read_frames(bag.path, [int(frames["poster"])]))
-        write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
-        labels = read_arrays(run.segments_path(name_key_frame(key, int(frames["poster"]))), ("labels",))["labels"]
-        start = joined["starts"][np.searchsorted(frames["key_indices"], frames["poster"])]
+        poster = int(frames["poster"])
+        write_jpeg(get_poster_path(run, key), next(read_frames(bag.path, [poster])).image, POSTER_QUALITY)
+        labels = read_arrays(run.segments_path(name_key_frame(key, poster)), ("labels",))["labels"]
+        start = joined["starts"][np.searchsorted(frames["key_indices"], poster)]
         joined = {**joined, "labels": (labels + start).astype(np.int32)}
         write_arrays(run.segments_path(key), compress=True, **joined)
     return extractor.sum_up(bag, key, joined)
@@ -78,10 +78,9 @@ def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bo
 
 def report_key_frames(extractor: BagExtractor, keys: Sequence[str], progress: Progress) -> AbstractContextManager[None]:
     """While features of videos, by the names of their segments, are extracted, report how many key frames have some."""
-    run = extractor.run
 
     def count() -> tuple[int, int]:
-        done, totals = 0, list[int]()
+        run, done, totals = extractor.run, 0, list[int]()
         for key in keys:
             survey, features = read_if_whole(run.segments_path(key), ("key_indices",)), extractor.name_features(key)
             if survey is not None:
