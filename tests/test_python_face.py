@@ -18,7 +18,7 @@ from PIL import Image
 import segvote
 from segvote import _api, registry
 from segvote._api import comparing, opened
-from segvote.errors import BadInputError, MissingPartError
+from segvote.errors import BadInputError
 from segvote.io.images import read_image
 from segvote.method import estimator, table
 from segvote.run import run as run_module
@@ -90,12 +90,6 @@ def test_an_explanation_sums_to_the_score(run):
     total = explanation.constant + sum(line.amount for line in explanation.lines)
     assert total == pytest.approx(explanation.score, abs=1e-6)
     assert run.explain(run.bags[0].name, (5, 5)).segment == run.read_segments(0)["labels"][5, 5]
-
-
-def test_a_data_frame_without_pandas_says_what_to_install(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingPartError, match="pip install pandas"):
-        run.to_dataframe()
 
 
 def test_images_in_memory_give_the_masks_of_the_folders(scenes, finished_run):

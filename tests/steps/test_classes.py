@@ -99,16 +99,6 @@ def test_a_class_gets_the_masks_that_annotate_gives_it(class_runs, class_root, t
         np.testing.assert_array_equal(alone.read_mask(index), together.read_mask(other))
 
 
-def test_scores_of_all_classes_are_kept(class_runs):
-    for number, name in enumerate(class_runs.names):
-        run = class_runs.runs[name]
-        for index in range(len(class_runs)):
-            scores = class_runs.read_scores(index)
-            assert scores.shape == (2, class_runs.images[index].n_segments)
-            np.testing.assert_allclose(scores[number], run.votes["scores"][run.get_slice(index)], rtol=1e-6)
-            assert class_runs.read_segments(index)["labels"].max() + 1 == scores.shape[1]
-
-
 def test_segments_and_features_are_computed_and_stored_once(class_runs):
     folder = class_runs.folder.path
     for kind, n_files in (("segments", 12 + 8), ("features", 12)):  # and the pieces of those that get a mask

@@ -8,9 +8,7 @@ from scipy.io import savemat
 from typer.testing import CliRunner
 
 from segvote import annotate
-from segvote.cli.annotate import choose_segments
-from segvote.cli.app import app
-from segvote.errors import BadInputError
+from segvote.cli.app import load_commands
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen, vote
@@ -68,16 +66,11 @@ def test_images_without_a_fitting_map_are_left_out(scenes, contours, tmp_path):
 
 
 def test_the_option_takes_contour_maps(scenes, contours, tmp_path):
-    words = ["annotate", scenes / "with", scenes / "without", "-o", tmp_path / "run", "--ucm", contours]
+    words = ["annotate", scenes / "with", scenes / "without", "-o", tmp_path / "run", "--segments", contours]
     words += ["--features", "color", "--n-segments", 12, "--size", 80, "--jobs", 1]
-    done = CliRunner().invoke(app, [str(word) for word in words])
+    done = CliRunner().invoke(load_commands(["annotate"]), [str(word) for word in words])
     assert done.exit_code == 0, done.output
     assert {bag.n_segments for bag in Run(tmp_path / "run").bags} == {12}
-
-
-def test_two_kinds_of_segments_at_once_are_refused(tmp_path):
-    with pytest.raises(BadInputError, match="--segments or --ucm, got both"):
-        choose_segments(tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(("voter", "has_lengths"), [("cam", True), ("sskde", False)])

@@ -123,14 +123,6 @@ class OpenedRun(Run):
     def _voted(self) -> Voted:
         return vote(self._reopened)
 
-    def to_dataframe(self) -> Any:
-        """A ``pandas.DataFrame`` with one row per image, if that package is installed."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingPartError("a data frame needs pandas; install it with: pip install pandas") from error
-        return pandas.DataFrame(self.to_table())
-
     def plot(self, index: int, axes: Any = None) -> Any:
         """Draw an image, its heat map and its mask side by side with matplotlib.
 

@@ -73,7 +73,11 @@ def annotate(
         help="Instead of both: a folder with a folder of images per class, and perhaps none/.",
     ),
     segments: PathOrUri | None = option(
-        None, panel=INPUT, metavar="DIR", parser=PathOrUri, help="Your own label maps, named like the images."
+        None,
+        panel=INPUT,
+        metavar="DIR",
+        parser=PathOrUri,
+        help="Your own label maps or contour maps (ucm2), named like the images.",
     ),
     frames: str = option(
         DEFAULTS.frames,
@@ -141,12 +145,6 @@ def annotate(
         CPU, panel=SCALE, help="Of the network: auto, cpu, cuda or another.", **choice(DEVICES, "device")
     ),
     size: int = research(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
-    ucm: PathOrUri | None = research(
-        None,
-        metavar="DIR",
-        parser=PathOrUri,
-        help="Published contour maps (ucm2 in .mat files), named like the images, instead of a segmenter.",
-    ),
     border_prior: float = research(
         DEFAULTS.border_prior, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
     ),
@@ -205,13 +203,12 @@ def annotate(
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
-    own = choose_segments(segments, ucm)
     with show_progress() as progress:
         run = start(
             *folders,
             target,
             Settings(**chosen),
-            segments=own,
+            segments=segments,
             n_jobs=jobs,
             scheduler=scheduler,
             strict=strict,
@@ -240,13 +237,6 @@ def check_out(out: PathOrUri | None) -> PathOrUri:
     if out is None:
         raise BadInputError("expected a run folder to write to; add -o DIR")
     return out
-
-
-def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOrUri | None:
-    """The folder of a user's own segments, of whichever kind."""
-    if segments is not None and ucm is not None:
-        raise BadInputError(f"expected --segments or --ucm, got both {segments} and {ucm}; leave one out")
-    return segments if ucm is None else ucm
 
 
 def print_outcome(run: Any) -> None:

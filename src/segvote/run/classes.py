@@ -16,7 +16,6 @@ from msgspec.structs import asdict
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.arrays import read_arrays
 from segvote.io.images import IMAGE_EXTENSIONS, read_image
 from segvote.io.tables import convert_record, read_json
 from segvote.run.bags import Bag, list_unsorted_bags
@@ -62,20 +61,6 @@ class ClassRuns:
     @cached_property
     def settings(self) -> Settings:
         return read_settings(self.record.settings, find_class_record(self.folder))
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """(n_images + 1,) where each image's segments begin."""
-        return np.concatenate([[0], np.cumsum([image.n_segments for image in self.images])]).astype(np.int64)
-
-    @cached_property
-    def votes(self) -> dict[str, np.ndarray]:
-        """(n_classes, n_segments) scores, weights and decisions of every segment for every class."""
-        return read_arrays(self.folder.votes_path)
-
-    def read_scores(self, index: int) -> np.ndarray:
-        """(n_classes, n_segments) of one image; rows in the order of `names`, 0 is each class's threshold."""
-        return self.votes["scores"][:, self.offsets[index] : self.offsets[index + 1]]
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
         """Label map, tree and geometry of an image; the same for all classes."""

@@ -187,9 +187,7 @@ def measure_painted_shares(
         strokes = corrections.strokes.get(bag.bag.digest, [])
         if any(stroke.kind == "paint" for stroke in strokes):
             labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
-            canvas = Canvas(labels.shape)
-            canvas.show(strokes)
-            shares[index] = canvas.measure_painted(labels, bag.n_segments)
+            shares[index] = Canvas(labels.shape, strokes).measure_painted(labels, bag.n_segments)
     flat = np.concatenate(shares)
     return flat if flat.any() else None
 

@@ -41,9 +41,7 @@ def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int 
     -------
     (n,) int8: see `Canvas.label_segments`.
     """
-    canvas = Canvas(labels.shape)  # type: ignore[arg-type]
-    canvas.show(strokes)
-    return canvas.label_segments(labels, n_segments)
+    return Canvas(labels.shape, strokes).label_segments(labels, n_segments)  # type: ignore[arg-type]
 
 
 class Canvas:
@@ -53,6 +51,8 @@ class Canvas:
     ----------
     size
         (height, width) of the grid, laid over the displayed image.
+    strokes
+        What is shown at first.
 
     Attributes
     ----------
@@ -62,9 +62,10 @@ class Canvas:
         (h, w) bool: painted, not clicked; False where undecided.
     """
 
-    def __init__(self, size: tuple[int, int]) -> None:
+    def __init__(self, size: tuple[int, int], strokes: Sequence[Action] = ()) -> None:
         self.size = size
         self._clear()
+        self.show(strokes)
 
     def _clear(self) -> None:
         self.values = np.full(self.size, UNDECIDED, dtype=np.int8)
@@ -121,18 +122,12 @@ def lay_over(mask: np.ndarray, strokes: Sequence[Action]) -> np.ndarray:
     """A mask (h, w) bool of an image with the pixels that the user painted; the same mask where nothing was painted."""
     if not any(stroke.kind == "paint" for stroke in strokes):
         return mask
-    canvas = Canvas(mask.shape)  # type: ignore[arg-type]
-    canvas.show(strokes)
-    return canvas.override(mask)
+    return Canvas(mask.shape, strokes).override(mask)  # type: ignore[arg-type]
 
 
 def find_painted(strokes: Sequence[Action], size: tuple[int, int]) -> np.ndarray:
     """(h, w) bool: the pixels of an image of that size that the user painted."""
-    if not any(stroke.kind == "paint" for stroke in strokes):
-        return np.zeros(size, dtype=bool)
-    canvas = Canvas(size)
-    canvas.show(strokes)
-    return canvas.exact
+    return Canvas(size, strokes).exact
 
 
 # Instances -----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError
 from segvote.features import Standardiser
-from segvote.io.arrays import write_arrays
 from segvote.io.atomic import atomic_path
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
@@ -140,7 +139,6 @@ class _Job:
         ]
         annotations = self._write_masks(IndexWriter(self.folder, runs), records)
         write_coco_file(annotations, self.folder.coco_path, ExportOptions(labels=tuple(names)))
-        _write_votes(self.folder, runs)
         remove_stale(self.folder.path, stems.values())
         _write_record(
             self.folder,
@@ -175,14 +173,6 @@ def _make_class_record(runs: dict[str, Run], index: int, image: ClassImage, stem
     )
 
 
-def _write_votes(folder: RunFolder, runs: dict[str, Run]) -> None:
-    arrays = {
-        name: np.stack([run.votes[name] for run in runs.values()]).astype(kind)
-        for name, kind in (("scores", np.float32), ("weights", np.float32), ("decisions", bool))
-    }
-    write_arrays(folder.votes_path, False, **arrays)
-
-
 def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any) -> None:
     record = ClassesRecord(__version__, list_versions(), name_path_or_uri(root), complete, **content)
     write_json(find_class_record(folder), record)
@@ -191,7 +181,7 @@ def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any)
 def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
     with contextlib.suppress(BadInputError):
         record = convert_record(read_json(find_class_record(folder)), ClassesRecord, folder.path)
-        files = [folder.votes_path, folder.coco_path, *map(folder.mask_path, stems)]
+        files = [folder.coco_path, *map(folder.mask_path, stems)]
         return record.complete and record.key == key and all(path.is_file() for path in files)
     return False
 

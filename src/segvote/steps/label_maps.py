@@ -39,7 +39,7 @@ class LabelMaps:
         if folder is None:
             return None
         if not Path(folder).is_dir():
-            raise BadInputError(f"expected a folder of label maps or ucm2 files at {folder}; check --segments or --ucm")
+            raise BadInputError(f"expected a folder of label maps or ucm2 files at {folder}; check --segments")
         return cls(Path(folder))
 
     def __call__(self, bag: Bag) -> tuple[str, SegmentByMap]:
