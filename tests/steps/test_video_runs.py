@@ -24,6 +24,7 @@ from segvote.run.videos import KeyFrames, read_ahead
 from segvote.steps.explain import explain_segment
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
+from segvote.steps.video import extract
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
@@ -137,6 +138,13 @@ def test_key_frames_have_the_geometry_of_images(run):
     table = reopen(run).table
     assert np.isfinite(table.contrasts).all()
     np.testing.assert_array_equal(np.bincount(table.groups), [5, 5, 5, 5, 5, 1])
+
+
+def test_two_voting_key_frames_are_enough_for_all_frames(run, data, monkeypatch):
+    monkeypatch.setattr(extract, "MOST", 2)
+    found = annotate(data / "with", data / "without", data / "bounded", SETTINGS, n_jobs=1)
+    assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
+    assert len(found.votes["scores"]) < len(run.votes["scores"]) / 2
 
 
 def test_supervoxels_are_segments_of_all_frames_that_show_them(data):
