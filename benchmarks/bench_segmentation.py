@@ -184,8 +184,7 @@ def make_crosswise(folder: Path) -> Segmenter:
     names = list_names(folder)
     fitted = [fit_model(folder, names[half::2]) for half in (0, 1)]
     models = {name: fitted[1 - number % 2] for number, name in enumerate(names)}
-    prior = gpb.segment_gpb.__kwdefaults__["size_prior"]
-    return lambda name, image, count: gpb.segment_with_model(image, models[name], count, prior)
+    return lambda name, image, count: gpb.segment_with_model(image, models[name], count)
 
 
 def judge_image(segment: Segmenter, case: Case, heights: np.ndarray, is_nested: bool) -> Quality:

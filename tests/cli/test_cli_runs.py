@@ -65,6 +65,8 @@ def test_predict_warns_of_too_few_training_images(finished_run, scenes, tmp_path
     assert "of 6 images" in done.output
     assert "one false positive in 7 images" in done.output
     assert (tmp_path / "new" / "predictions.csv").is_file()
+    assert "6 do not show it" in (tmp_path / "new" / "report.html").read_text()
+    assert f"report    {tmp_path / 'new' / 'report.html'}" in done.output
 
 
 def test_images_unlike_both_folders_are_counted(tmp_path):

@@ -94,11 +94,12 @@ def test_swapped_corners_are_ordered_and_negatives_clipped():
     assert boxes.tolist() == [[10, 5, 25, 20], [0, 0, 8, 9]]
 
 
-def test_stick_boxes_are_cells_of_four_numbers(tmp_path):
+def test_stick_boxes_are_cells_of_four_numbers(tmp_path, write_picture):
     cells = np.empty((1, 2), dtype=object)
     cells[0, 0], cells[0, 1] = np.array([[9.0, 2.0, 3.0, 8.0]]), np.array([[-1.0, 0.0, 5.0, 5.0]])
     savemat(tmp_path / "frame0001.jpg_sticks.mat", {"coor": cells})
-    assert read_stick_boxes(tmp_path / "frame0001.jpg_sticks.mat").tolist() == [[3, 2, 9, 8], [0, 0, 5, 5]]
+    frame = write_picture(tmp_path / "frame0001.jpg", np.zeros((20, 20, 3), np.uint8))
+    assert read_stick_boxes(tmp_path / "frame0001.jpg_sticks.mat", frame).tolist() == [[3, 2, 9, 8], [0, 0, 5, 5]]
 
 
 def test_voc_counts_from_one_and_includes_the_end(tmp_path):

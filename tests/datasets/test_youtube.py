@@ -5,7 +5,6 @@ import pytest
 from scipy.io import savemat
 
 from segvote.datasets import DATASETS
-from segvote.errors import BadInputError
 
 XML = (
     "<annotation><filename>{name}.jpg</filename><object><name>{target}</name><bndbox>"
@@ -46,15 +45,6 @@ def test_swapped_and_overhanging_boxes_are_repaired(shots):
     item = DATASETS["youtube-objects-v1.0"](shots, "car").items["car"][0]
     assert item.boxes.keys() == {1}
     assert item.read_boxes()[1].tolist() == [[4, 3, 20, 15], [0, 2, 24, 9]]
-
-
-def test_subsets_are_lists_of_videos(shots):
-    (shots / "train/sets").mkdir()
-    (shots / "train/sets/test.txt").write_text("0001\n")
-    data = DATASETS["youtube-objects-v1.0"](shots, "car", subset="test")
-    assert [item.name for item in data.select("car", "with")] == ["car/0002/001"]
-    with pytest.raises(BadInputError, match=r"train\.txt"):
-        DATASETS["youtube-objects-v1.0"](shots, subset="train")
 
 
 @pytest.mark.parametrize("image_name", ["frame{:04d}.png", "{:05d}.png"])

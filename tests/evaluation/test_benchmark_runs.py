@@ -12,10 +12,9 @@ from typer.testing import CliRunner
 from segvote.cli.app import load_commands
 from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem, DataSet
-from segvote.errors import BadInputError, UnknownNameError
-from segvote.evaluation.benchmark import Benchmark, benchmark, make_paper_plan
+from segvote.evaluation.benchmark import Benchmark, benchmark
 from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
-from segvote.evaluation.compare import Plan, compare, list_combinations
+from segvote.evaluation.compare import Plan, compare
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.evaluation.compare_stage import RULES
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
@@ -117,14 +116,6 @@ def test_images_are_judged_by_the_threshold_for_images(scenes, tmp_path):
     assert done.n_items == {"car": 4}
 
 
-def test_the_paper_plan_holds_the_papers_methods_only():
-    pairs = {(one.voter, one.features) for one in list_combinations(make_paper_plan())}
-    assert ("crane", "bow") in pairs
-    assert ("ekde", "lite0") in pairs
-    assert ("crane", "lite0") not in pairs
-    assert len(pairs) == 7
-
-
 def make_benchmark(tmp_path, found, notes=(), name="pittcar", classes=("car",), voter="crane"):
     overlaps = {rule: [(1.0 if place < found else 0.0, 1.0) for place in range(100)] for rule in RULES}
     names = [str(i) for i in range(100)]
@@ -168,18 +159,6 @@ def test_as_paper_is_the_papers_recipe(videos, tmp_path, monkeypatch):
     assert "note: eKDE_deep: red: features vgg19 need a weight file" in done.output
 
 
-def test_label_maps_are_linked_like_the_images(videos, tmp_path):
-    maps = tmp_path / "maps"
-    for path in sorted(videos.glob("with*/*/*.png")):
-        (maps / path.parent.name).mkdir(parents=True, exist_ok=True)
-        np.save(maps / path.parent.name / f"{path.stem}.npy", np.arange(40 * 60).reshape(40, 60) // 240)
-    done = benchmark("neutral", videos, tmp_path / "out", PLAN, QUICK, n_jobs=1, label_maps=maps, n_frames=2)
-    assert len(list((tmp_path / "out/red/images/maps/with").iterdir())) == 4
-    assert done.classes["red"].good
-    with pytest.raises(BadInputError, match="no label map"):
-        benchmark("neutral", videos, tmp_path / "other", PLAN, QUICK, n_jobs=1, label_maps=tmp_path)
-
-
 def test_benchmarks_are_written_in_four_formats(tmp_path):
     page = write_benchmark(make_benchmark(tmp_path, 30), tmp_path).read_text()
     text = (tmp_path / "benchmark.md").read_text()
@@ -187,15 +166,6 @@ def test_benchmarks_are_written_in_four_formats(tmp_path):
     assert "is inferred" in text and "is inferred" in page and "<td>0.21</td>" in page
     assert json.loads((tmp_path / "benchmark.json").read_text())["items"] == {"car": 100}
     assert "tabular" in (tmp_path / "benchmark.tex").read_text()
-
-
-def test_a_set_without_any_truth_says_so(scenes, tmp_path):
-    for bag_label in (WITH, WITHOUT):
-        (tmp_path / "bare" / bag_label).mkdir(parents=True)
-        source = next(iter(sorted((scenes / bag_label).iterdir())))
-        (tmp_path / "bare" / bag_label / source.name).write_bytes(source.read_bytes())
-    with pytest.raises(UnknownNameError, match="has truth"):
-        benchmark("neutral", tmp_path / "bare", tmp_path / "out", PLAN, QUICK, n_jobs=1)
 
 
 def test_the_command_prints_the_table(videos, tmp_path):

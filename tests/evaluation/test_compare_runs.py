@@ -9,16 +9,13 @@ from segvote import annotate
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
-from segvote.evaluation.compare_results import Combination, Result, wants_lengths
+from segvote.evaluation.compare_results import Combination, Result
 from segvote.evaluation.compare_stage import (
     count_votes,
     decide_by_rules,
-    scale_table,
     vote_twice,
 )
 from segvote.evaluation.evaluate import evaluate
-from segvote.io.arrays import read_arrays
-from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen
 
@@ -92,29 +89,6 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
     assert [one.is_good for one in run(scenes, tmp_path / "out", plan).results] == [False, False, True, True]
 
 
-def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
-    opened = reopen(finished_run)
-    table, scale, kept = opened.table, opened.standardiser, scale_table(finished_run, opened, True)
-    shard = read_arrays(finished_run.folder.features_path(finished_run.bags[3].features))["features"]
-    scaled = (shard - scale.mean) / np.where(scale.std > 0, scale.std, 1)
-    np.testing.assert_allclose(kept.X[finished_run.get_slice(3)], scaled, rtol=1e-5)
-    lengths = np.linalg.norm(kept.X, axis=1, keepdims=True)  # one block only: the directions are the same
-    np.testing.assert_allclose(kept.X / lengths, table.X, atol=1e-5)
-
-
-def test_every_voter_gets_the_features_that_suit_it(scenes, tmp_path):
-    assert not wants_lengths("color", "ekde")
-    assert wants_lengths("color", "cam")
-    assert not wants_lengths("color:unit", "cam")
-    assert wants_lengths("color:lengths", "ekde")
-    plan = Plan(voters=("ekde", "cam"), features=("color", "color:lengths", "color:unit"))
-    found = run(scenes, tmp_path / "out", plan)
-    for voter, same in (("ekde", "color:unit"), ("cam", "color:lengths")):
-        assert found.find(voter, "color").overlaps == found.find(voter, same).overlaps
-    reference = found.find_reference(found.find("cam", "color:lengths"))
-    assert reference is found.find("ekde", "color")
-
-
 def test_options_reach_the_voter_they_are_for(scenes, tmp_path):
     plain = run(scenes, tmp_path / "out", Plan(voters=("negmin",), features=("color",)))
     plan = Plan(voters=("negmin",), features=("color",), voter_options={"negmin": {"reading": "bag"}})
@@ -174,43 +148,3 @@ def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):
         np.testing.assert_allclose(scores[run.get_slice(index)], 0.6 * votes + 0.4 * np.array(means), atol=1e-6)
     with pytest.raises(BadInputError, match="expected a voter with --second-voting"):
         annotate(scenes / "with", scenes / "without", tmp_path / "no", replace(settings, voter="ekde"), n_jobs=1)
-
-
-def test_equation_2_takes_one_segment_without_smoothing(scenes, tmp_path):
-    settings = replace(
-        QUICK, voter="negmin", voter_options={"reading": "bag"}, smoothing=0.0, decision="best-segment", draw="segments"
-    )
-    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
-    np.testing.assert_array_equal(run.votes["scores"], run.votes["votes"])
-    for index, bag in enumerate(run.bags):
-        chosen = np.flatnonzero(run.votes["decisions"][run.get_slice(index)])
-        best = [run.votes["votes"][run.get_slice(index)].argmax()] if bag.bag_label == "with" else []
-        assert chosen.tolist() == best
-
-
-def test_scda_keeps_the_largest_component_above_the_mean(comparison):
-    table = reopen(Run(comparison.folder / "run")).table
-    votes = np.random.default_rng(0).random(len(table.X))
-    selected = decide_by_rules(table, votes, Settings(voter="scda"), 5)[2]["own"]
-    for index in np.flatnonzero(table.positive):
-        part = table.get_slice(index)
-        edges = table.edges[table.images[table.edges[:, 0]] == index] - part.start
-        above = votes[part] > np.average(votes[part], weights=table.areas[part])
-        components = list_components(above, edges)
-        largest = max(components, key=lambda members: table.areas[part][members].sum())
-        assert np.flatnonzero(selected[part]).tolist() == sorted(largest)
-
-
-def list_components(above, edges):
-    """Connected components of the segments above, one neighbour at a time."""
-    left, found = set(np.flatnonzero(above).tolist()), []
-    while left:
-        members, border = set(), {left.pop()}
-        while border:
-            one = border.pop()
-            members.add(one)
-            near = {int(b) for a, b in [*edges, *edges[:, ::-1]] if a == one}
-            border |= near & left
-            left -= near
-        found.append(sorted(members))
-    return found

@@ -163,7 +163,7 @@ def test_answers_that_are_not_read_are_hung_up(line, monkeypatch):
 
 def test_clicks_that_wait_for_a_locked_log_do_not_block_the_page(run_copy, serve_in_thread, monkeypatch):
     """Another process holds the log: all else is answered meanwhile, and the clicks when it lets go."""
-    monkeypatch.setattr("segvote.review.engine.PATIENCE_SECONDS", 600.0)
+    monkeypatch.setattr("segvote.review.actions.PATIENCE_SECONDS", 600.0)
     body, answers = b'{"bag":0,"segments":[0],"value":1}', []
     with serve_in_thread(run_copy) as address:
         line = Line(address, run_copy)

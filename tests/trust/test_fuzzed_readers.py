@@ -217,7 +217,7 @@ def review(world):
         session.engine._take_step()
         session.engine.settle()
         texts = format_json([session.describe_run(), session.describe_status(), session.describe_doctor()])
-        answers = [session.pictures.get_map(0), session.pictures.get_thumb(0), session.get_mask(0)]
+        answers = [session.pictures.get_map(0), session.pictures.get_thumb(0), session.engine.encode_mask(0)]
         return texts, answers, session.encode_update(0), session.describe_votes(0, 0)
     finally:
         session.engine.stop()

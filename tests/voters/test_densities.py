@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from segvote.voters.densities import MISFILED, SKDE, TINY, Evidence, measure_shift, shift_to_modes
+from segvote.voters.densities import MISFILED, SKDE, TINY, Evidence, measure_shift
 
 
 def measure_slow(planted, segment, bandwidth):
@@ -35,17 +35,6 @@ def test_votes_are_the_difference_of_densities(planted):
     votes = fitted.scores_ + fitted.threshold_
     for segment in (0, 5, 150, 239):
         assert votes[segment] == pytest.approx(measure_slow(planted, segment, 1.2), rel=1e-4, abs=1e-8)
-
-
-def test_climbing_never_descends_and_ends_on_a_hill(planted):
-    amounts = np.where(planted.y == 1, 1.0, -1.0) / 120
-    starts = planted.X[planted.y == 1][:20]
-    ends, _ = shift_to_modes(starts, planted.X, amounts, 1.5)
-    before, _ = _shift(starts, planted.X, amounts, 1.5)
-    after, move = _shift(ends, planted.X, amounts, 1.5)
-    assert (after >= before).all()
-    top = np.argmax(after)
-    assert np.linalg.norm(move[top]) < 0.01
 
 
 def measure_evidence_slow(planted, segment, bandwidth):

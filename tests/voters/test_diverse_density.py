@@ -5,18 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from segvote.voters.bags import group_bags, sort_bags
-from segvote.voters.base import check_segments
+from segvote.voters.bags import sort_bags
 from segvote.voters.diverse_density import (
     DDSVM,
     BagLoss,
-    Concept,
     DiverseDensity,
     EMDiverseDensity,
     GEMDiverseDensity,
     SoftLoss,
-    Squares,
-    choose_nearest,
     climb,
     climb_all,
     screen_starts,
@@ -75,17 +71,6 @@ def test_climbs_in_lockstep_end_where_each_ends_alone(small_bags):
 
 
 @pytest.mark.parametrize("voter", VOTERS)
-def test_the_concept_lies_at_the_planted_object(voter, planted):
-    fitted = voter(n_starts=3).fit(planted.X, planted.y, bags=planted.bags)
-    found = fitted.concept_.point * fitted._standard.spread + fitted._standard.centre
-    centre = planted.X[planted.truth].mean(axis=0)
-    spread = fitted._standard.spread
-    # Along features the concept does not look at, its point is free.
-    looks = fitted.concept_.scale
-    assert np.average(np.abs(found - centre) / spread, weights=looks) < 0.5
-
-
-@pytest.mark.parametrize("voter", VOTERS)
 def test_the_vote_is_the_logarithm_of_the_probability(voter, planted):
     fitted = voter(n_starts=2).fit(planted.X, planted.y, bags=planted.bags)
     scaled = (planted.X - fitted._standard.centre) / fitted._standard.spread
@@ -93,18 +78,6 @@ def test_the_vote_is_the_logarithm_of_the_probability(voter, planted):
     expected = [-np.sum(concept.scale**2 * (x - concept.point) ** 2) for x in scaled]
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected)
     np.testing.assert_allclose(fitted.predict_proba(planted.X)[:, 1], np.exp(expected), atol=1e-12)
-
-
-def test_every_bag_counts_in_the_e_step_the_last_one_too(planted):
-    segments = check_segments(planted.X, planted.y == 1, planted.bags, None, None)
-    bags = group_bags(segments)
-    concept = Concept(bags.X[-1], np.ones(bags.X.shape[1]), 0.0)
-    squares = ((bags.X - concept.point) ** 2).sum(axis=1)
-    np.testing.assert_allclose(Squares(bags.X).measure(concept.theta), squares, atol=1e-9)
-    chosen = choose_nearest(bags, squares)
-    assert len(chosen.X) == len(bags)
-    for bag in range(len(bags)):
-        assert ((chosen.X[bag] - concept.point) ** 2).sum() == pytest.approx(squares[bags.codes == bag].min())
 
 
 @pytest.fixture

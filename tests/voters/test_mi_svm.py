@@ -6,8 +6,6 @@ from scipy.optimize import approx_fprime
 from sklearn.svm import SVC, LinearSVC
 
 from segvote.voters.mi_svm import (
-    BagMISVM,
-    MiSVM,
     SquaredHinge,
     _ExactMachine,
     fit_linear_machine,
@@ -27,14 +25,6 @@ def test_the_exact_machine_votes_as_scikit_learn_does(planted):
     rows = np.arange(len(planted.X))
     votes = _ExactMachine(2.0, 0.1).fit(planted.X, planted.y == 1, rows).vote(planted.X)
     np.testing.assert_allclose(votes, model.decision_function(planted.X), atol=1e-9)
-
-
-@pytest.mark.parametrize("voter", [MiSVM, BagMISVM])
-def test_the_mapped_machine_is_explained_by_its_landmarks(voter, planted):
-    fitted = voter(max_exact=100, n_landmarks=50).fit(planted.X, planted.y, bags=planted.bags)
-    assert len(fitted._prototypes.rows) == 50
-    explained = fitted.explain(3)
-    assert explained.score == pytest.approx(fitted.scores_[3])
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from segvote.voters.bags import sort_bags
 from segvote.voters.milboost import MILBoost, MILBoostISR, StumpSearch
 
 MODELS = [MILBoost, MILBoostISR]
@@ -49,16 +48,6 @@ def test_weights_are_the_finite_differences_of_the_likelihood(model, small_bags,
     np.testing.assert_allclose(model._differentiate(y, small_bags), slopes, atol=1e-7)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("size", [1, 50, 400])
-def test_a_bag_of_any_size_starts_undecided_and_with_a_gradient(model, size):
-    bags = sort_bags(np.zeros((2 * size, 1)), np.repeat([0, 1], size), np.repeat([True, False], size))
-    y = np.full(2 * size, model._start(size))
-    np.testing.assert_allclose(model._measure_odds(y, bags), 0, atol=1e-9)
-    # Half of a bag's probability is still to be won: its weights add up to about that, whatever its size.
-    assert 0.4 < model._differentiate(y, bags)[bags.positive].sum() < 0.8
-
-
 def test_the_stump_search_finds_the_best_of_all_stumps(rng):
     for _ in range(20):
         X = rng.integers(0, 4, size=(15, 3)).astype(float)  # many ties: equal values cannot be cut
@@ -66,10 +55,3 @@ def test_the_stump_search_finds_the_best_of_all_stumps(rng):
         stump = StumpSearch(X).find(weights)
         gain, _ = find_stump_slow(X, weights)
         assert weights @ stump.apply(X) == pytest.approx(gain)
-
-
-def test_small_blocks_find_the_same_stump(rng, monkeypatch):
-    X, weights = rng.normal(size=(30, 7)), rng.normal(size=30)
-    whole = StumpSearch(X).find(weights)
-    monkeypatch.setattr("segvote.voters.milboost.BLOCK", 60)
-    assert StumpSearch(X).find(weights) == whole

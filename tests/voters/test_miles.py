@@ -25,13 +25,6 @@ def test_a_bag_is_as_near_as_its_nearest_segment(small_bags, rng, monkeypatch):
 
 
 @pytest.mark.parametrize("voter", VOTERS)
-def test_a_segment_is_scored_as_a_bag_of_one(voter, planted):
-    fitted = voter().fit(planted.X, planted.y, bags=planted.bags)
-    alone = fitted.decision_bags(planted.X[:9], np.arange(9))
-    np.testing.assert_allclose(alone, (fitted.scores_ + fitted.threshold_)[:9], atol=1e-9)
-
-
-@pytest.mark.parametrize("voter", VOTERS)
 def test_prototypes_are_training_segments_and_their_votes_add_up(voter, planted):
     fitted = voter().fit(planted.X, planted.y, bags=planted.bags)
     np.testing.assert_array_equal(planted.X[fitted._prototypes.rows], fitted.prototypes_)

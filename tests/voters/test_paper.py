@@ -137,16 +137,6 @@ def test_normalisers_cancel_for_equal_bandwidths_only(planted, ratio):
     assert np.allclose(plain.weights_, normalised.weights_) == (ratio == 1)
 
 
-def test_the_own_bag_may_be_left_out(planted):
-    X, y, bags, _ = planted
-    quiet = fit(planted, bandwidth_for=4.0, bandwidth_against=4.0, max_iter=1, tol=0, own_bag=False)
-    P, N = X[y == 1], X[y == 0]
-    own = bags[y == 1][:, None] == bags[y == 1]
-    K = np.where(own, 0, make_kernel(P, P, 4.0))
-    expected = K.sum(1) / np.maximum(K.sum(1) + make_kernel(P, N, 4.0).sum(1), 1e-300)
-    np.testing.assert_allclose(quiet.weights_[y == 1], expected, rtol=1e-4, atol=1e-6)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_bandwidths_maximise_the_mean_discrepancy(seed):
     X, y, bags, _ = make_bags(n_with=5, n_without=6, n_segments=15, seed=seed)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -13,8 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from segvote import annotate
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError
-from segvote.evaluation.compare import Plan, compare
-from segvote.evaluation.compare_results import add_finished
 from segvote.kernels import otsu_threshold
 from segvote.method.linear import fit_posterior
 from segvote.run.settings import Settings
@@ -102,16 +99,6 @@ def test_it_works_in_pipelines_and_grid_search(many_bags):
     assert search.fit(X, y, groups=bags).best_score_ > 0.5
 
 
-def test_bags_travel_by_metadata_routing(many_bags):
-    X, y, bags, _ = many_bags
-    with config_context(enable_metadata_routing=True):
-        voter = make_pipeline(StandardScaler(), Walk())
-        search = GridSearchCV(voter, {"walk__n_neighbors": [20]}, cv=GroupKFold(3), scoring="roc_auc")
-        search.fit(X, y, groups=bags, bags=bags)
-    best = search.best_estimator_[-1]
-    assert len(np.unique(best._segments.bags)) == len(np.unique(bags))
-
-
 def test_it_is_the_walk_on_features_stretched_along_cam(planted):
     data = {"y": planted.y, "bags": planted.bags}
     found = AdaptedWalk(gain=3.0, n_neighbors=10).fit(planted.X, **data)
@@ -169,12 +156,3 @@ def test_annotate_and_predict_finish_a_voter(scenes, tmp_path):
     assert predict(tmp_path / "run", scenes / "with", tmp_path / "new", n_jobs=1).images
     with pytest.raises(BadInputError, match="expected a voter with --finish, got ekde"):
         annotate(scenes / "with", scenes / "without", tmp_path / "no", replace(settings, voter="ekde"), n_jobs=1)
-
-
-def test_compare_has_voters_bare_and_finished(scenes, tmp_path):
-    plan = Plan(add_finished(("negmin",)), ("color",))
-    done = compare(scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out", plan, QUICK, n_jobs=1)
-    bare, finished = done.good
-    assert [one.combination.voter for one in (bare, finished)] == ["negmin", "negmin+finish"]
-    assert bare.segment_ap != finished.segment_ap
-    assert finished.overlaps["own"] == finished.overlaps["common"]

@@ -46,8 +46,10 @@ def predict(
 ) -> None:
     """Predict whether new images show the object, how probably, and where.
 
-    Writes masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
+    Writes masks, heat maps, a COCO file, a table and a page; an image that does not show it has an empty mask.
     """
+    from segvote.io.stores import is_uri
+    from segvote.report.predictions_page import write_predictions_report
     from segvote.steps.predict import predict as run_predict
 
     with show_progress() as progress:
@@ -71,6 +73,8 @@ def predict(
             err=True,
         )
     typer.echo(format_predictions(found))
+    if not is_uri(out):  # what is written into a store is gone from here
+        typer.echo(f"report    {write_predictions_report(found)}")
 
 
 def format_predictions(found: Predictions) -> str:

@@ -62,13 +62,9 @@ def make_bags(
     truth = (y == 1) & (place < n_object)
     is_alike = (y == 0) & (place == 0) & (rng.random(n_bags) < look_alikes)[bags]
     X = centres[rng.integers(n_clusters, size=len(bags))] + rng.normal(0, 1, size=(len(bags), n_dims))
-    object_centre = centres[0] + 5 * _draw_direction(n_dims, rng)
+    direction = rng.normal(size=n_dims)
+    object_centre = centres[0] + 5 * (direction / np.linalg.norm(direction))
     X[truth | is_alike] = object_centre + rng.normal(0, 0.7, size=(np.sum(truth | is_alike), n_dims))
     is_odd = place >= n_segments - n_odd
     X[is_odd] = rng.normal(0, 6, size=(is_odd.sum(), n_dims))
     return X, y, bags, truth
-
-
-def _draw_direction(n_dims: int, rng: np.random.Generator) -> np.ndarray:
-    direction = rng.normal(size=n_dims)
-    return direction / np.linalg.norm(direction)

@@ -18,7 +18,7 @@ import numpy as np
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.io.arrays import read_mat
 from segvote.io.decoding import open_picture
-from segvote.io.images import read_image
+from segvote.io.images import read_image, read_image_size
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
 from segvote.types import WITH, WITHOUT
 
@@ -36,12 +36,6 @@ class DataItem:
     # Frame number (place in `frames`) to a reader of its (h, w) mask; empty where there is none.
     masks: Mapping[int, Reader] = field(default_factory=dict)
     boxes: Mapping[int, Reader] = field(default_factory=dict)  # frame number to a reader of its (n, 4) boxes
-
-    def __post_init__(self) -> None:
-        if self.bag_label not in (WITH, WITHOUT):
-            raise BadInputError(f"{self.name}: a bag label is {WITH!r} or {WITHOUT!r}, got {self.bag_label!r}")
-        if not self.frames or (len(self.frames) > 1 and not self.is_video):
-            raise BadInputError(f"{self.name}: an image is one file and a video at least one, got {len(self.frames)}")
 
     @property
     def path(self) -> Path:
@@ -183,11 +177,11 @@ def order_corners(boxes: np.ndarray, size: tuple[int, int] | None = None) -> np.
     return ordered[np.all(ordered[:, 2:] > ordered[:, :2], axis=1)]
 
 
-def read_stick_boxes(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
+def read_stick_boxes(path: Path, frame: Path) -> np.ndarray:
     """Read the boxes of a frame of YouTube-Objects v1.0: a cell array `coor` of four numbers each."""
     cells = read_mat(path, "coor")
     boxes = [np.ravel(cell) for cell in cells.ravel()] if cells.dtype == object else np.reshape(cells, (-1, 4))
-    return order_corners(np.array([box for box in boxes if len(box) == 4]), size)
+    return order_corners(np.array([box for box in boxes if len(box) == 4]), read_image_size(frame))
 
 
 def read_voc_boxes(path: Path) -> dict[str, np.ndarray]:

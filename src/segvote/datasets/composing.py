@@ -6,7 +6,7 @@ and from nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 
 import cv2
@@ -23,29 +23,6 @@ GROUNDS: dict[str, tuple[str, tuple]] = {
 }
 # Pixels of a ground's picture, which has 512, that fill the width of a still life.
 N_SHOWN = 400
-
-
-@dataclass(frozen=True)
-class Sprite:
-    """A cutout at its size, colour and angle, and where its upper left corner lies in the scene."""
-
-    image: np.ndarray  # (h, w, 3)
-    alpha: np.ndarray  # (h, w)
-    top: int = 0
-    left: int = 0
-
-    def spread(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """Lay image and alpha on an empty scene; what sticks out is cut off."""
-        image, alpha = np.zeros((height, width, 3), np.float32), np.zeros((height, width), np.float32)
-        rows = slice(max(self.top, 0), min(self.top + self.alpha.shape[0], height))
-        columns = slice(max(self.left, 0), min(self.left + self.alpha.shape[1], width))
-        if rows.start < rows.stop and columns.start < columns.stop:
-            own = (
-                slice(rows.start - self.top, rows.stop - self.top),
-                slice(columns.start - self.left, columns.stop - self.left),
-            )
-            image[rows, columns], alpha[rows, columns] = self.image[own], self.alpha[own]
-        return image, alpha
 
 
 def paint_ground(
@@ -108,10 +85,10 @@ def recolour(cutout: Cutout, turn: float, strength: float = 1.0) -> Cutout:
     hsv = cv2.cvtColor(cutout.image, cv2.COLOR_RGB2HSV)
     hsv[..., 0] = (hsv[..., 0] + turn) % 360
     hsv[..., 1] = np.clip(hsv[..., 1] * strength, 0, 1)
-    return Cutout(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB), cutout.alpha, cutout.max_turn)
+    return replace(cutout, image=cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB))
 
 
-def transform(cutout: Cutout, area: float, angle: float, flip: bool = False) -> Sprite:
+def transform(cutout: Cutout, area: float, angle: float, flip: bool = False) -> Cutout:
     """Scale a cutout to an area in pixels and turn it by degrees."""
     scale = float(np.sqrt(area / cutout.alpha.sum()))
     layers = np.dstack([cutout.image * cutout.alpha[..., None], cutout.alpha])
@@ -122,7 +99,7 @@ def transform(cutout: Cutout, area: float, angle: float, flip: bool = False) -> 
     alpha = np.clip(turned[..., 3], 0, 1)
     # Colours were multiplied by alpha so that the old background does not bleed in; divide it out again.
     image = np.clip(turned[..., :3] / np.maximum(alpha, 1e-3)[..., None], 0, 1)
-    return Sprite(image, alpha)
+    return Cutout(image, alpha)
 
 
 def _turn(layers: np.ndarray, angle: float) -> np.ndarray:
@@ -135,14 +112,14 @@ def _turn(layers: np.ndarray, angle: float) -> np.ndarray:
     return cv2.warpAffine(layers, matrix, canvas, flags=cv2.INTER_LINEAR)
 
 
-def paint_sprite(scene: np.ndarray, sprite: Sprite, light: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def paint_sprite(scene: np.ndarray, sprite: Cutout, light: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The scene (h, w, 3) with a sprite and its shadow, and how much of each pixel (h, w) the sprite took.
 
     `light` is (2,) where the shadow falls, rows and columns in pixels.
     """
     height, width = scene.shape[:2]
     image, alpha = sprite.spread(height, width)
-    moved = Sprite(sprite.image, sprite.alpha, sprite.top + round(light[0]), sprite.left + round(light[1]))
+    moved = replace(sprite, top=sprite.top + round(light[0]), left=sprite.left + round(light[1]))
     shadow = cv2.GaussianBlur(moved.spread(height, width)[1], (0, 0), 0.6 * float(np.hypot(*light)) + 0.5)
     scene = scene * (1 - 0.55 * shadow[..., None])
     return scene * (1 - alpha[..., None]) + image * alpha[..., None], alpha

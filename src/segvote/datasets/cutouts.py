@@ -37,11 +37,26 @@ CARD_PICTURES = (
 
 @dataclass(frozen=True)
 class Cutout:
-    """An object without its surroundings."""
+    """An object without its surroundings, and where its upper left corner lies in a scene."""
 
     image: np.ndarray  # (h, w, 3) float32 RGB in [0, 1]
     alpha: np.ndarray  # (h, w) float32 in [0, 1]: how much of the pixel is the object
     max_turn: float = 180.0  # largest angle in degrees by which it may be turned and still look right
+    top: int = 0
+    left: int = 0
+
+    def spread(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Lay image and alpha on an empty scene; what sticks out is cut off."""
+        image, alpha = np.zeros((height, width, 3), np.float32), np.zeros((height, width), np.float32)
+        rows = slice(max(self.top, 0), min(self.top + self.alpha.shape[0], height))
+        columns = slice(max(self.left, 0), min(self.left + self.alpha.shape[1], width))
+        if rows.start < rows.stop and columns.start < columns.stop:
+            own = (
+                slice(rows.start - self.top, rows.stop - self.top),
+                slice(columns.start - self.left, columns.stop - self.left),
+            )
+            image[rows, columns], alpha[rows, columns] = self.image[own], self.alpha[own]
+        return image, alpha
 
 
 @cache

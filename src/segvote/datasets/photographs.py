@@ -1,6 +1,6 @@
 """Public sets of photographs: Oxford-IIIT Pet, Weizmann horses; LabelMeFacade, MSRC v2 and CamVid with coloured labels.
 
-Of coloured labels an image is *with* a class when the class covers at least `min_area` of it, *without* when it does
+Of coloured labels an image is *with* a class when the class covers at least `MIN_AREA` of it, *without* when it does
 not occur; what shows a trace of it is left out. Label images are therefore all read once.
 """
 
@@ -123,7 +123,7 @@ def load_weizmann_horses(root: Path | str, class_name: str | None = None) -> Dat
     return DataSet("weizmann-horses", {wanted: (*shown, *absent)})
 
 
-def load_labelmefacade(root: Path | str, class_name: str | None = None, min_area: float = MIN_AREA) -> DataSet:
+def load_labelmefacade(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load LabelMeFacade: ``images/NAME.jpg`` and ``labels/NAME.png``; what is labelled *various* is ignored.
 
     Parameters
@@ -132,39 +132,37 @@ def load_labelmefacade(root: Path | str, class_name: str | None = None, min_area
         The folder that holds ``images`` and ``labels``.
     class_name
         One class, or None for all that occur.
-    min_area
-        Part of an image that a class must cover to count as shown.
     """
     folder = find_folder(root, "images", "labels")
     pairs = _pair(folder / "images", folder / "labels", suffix="")
-    return _load_coloured("labelmefacade", pairs, FACADE_COLOURS, class_name, min_area)
+    return _load_coloured("labelmefacade", pairs, FACADE_COLOURS, class_name)
 
 
-def load_msrc_v2(root: Path | str, class_name: str | None = None, min_area: float = MIN_AREA) -> DataSet:
+def load_msrc_v2(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load MSRC v2: ``Images/NAME.bmp`` and ``GroundTruth/NAME_GT.bmp``; void is ignored.
 
     Parameters
     ----------
-    root, class_name, min_area
+    root, class_name
         As in `load_labelmefacade`.
     """
     folder = find_folder(root, "Images", "GroundTruth")
     pairs = _pair(folder / "Images", folder / "GroundTruth", suffix="_GT")
-    return _load_coloured("msrc-v2", pairs, MSRC_COLOURS, class_name, min_area)
+    return _load_coloured("msrc-v2", pairs, MSRC_COLOURS, class_name)
 
 
-def load_camvid(root: Path | str, class_name: str | None = None, min_area: float = MIN_AREA) -> DataSet:
+def load_camvid(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load CamVid: ``NAME.png`` and ``NAME_L.png`` in any folders below the root; void is ignored.
 
     Parameters
     ----------
-    root, class_name, min_area
+    root, class_name
         As in `load_labelmefacade`. The original has ``701_StillsRaw_full`` and ``LabeledApproved_full``; copies with
         ``train`` and ``train_labels`` are read as well.
     """
     pairs = _pair(Path(root), Path(root), suffix="_L")
     pairs = {name: pair for name, pair in pairs.items() if Path(name).stem not in CAMVID_DAMAGED}
-    return _load_coloured("camvid", pairs, CAMVID_COLOURS, class_name, min_area)
+    return _load_coloured("camvid", pairs, CAMVID_COLOURS, class_name)
 
 
 def _pair(image_folder: Path, label_folder: Path, suffix: str) -> dict[str, tuple[Path, Path]]:
@@ -181,28 +179,28 @@ def _pair(image_folder: Path, label_folder: Path, suffix: str) -> dict[str, tupl
 
 
 def _load_coloured(
-    name: str, pairs: dict[str, tuple[Path, Path]], colours: dict[str, Colour], class_name: str | None, min_area: float
+    name: str, pairs: dict[str, tuple[Path, Path]], colours: dict[str, Colour], class_name: str | None
 ) -> DataSet:
     areas = {image_name: measure_colours(label) for image_name, (_, label) in pairs.items()}
     occurring = [
-        known for known, colour in colours.items() if any(area.get(colour, 0) >= min_area for area in areas.values())
+        known for known, colour in colours.items() if any(area.get(colour, 0) >= MIN_AREA for area in areas.values())
     ]
     items = {
-        wanted: _make_items(pairs, areas, colours[wanted], min_area)
+        wanted: _make_items(pairs, areas, colours[wanted])
         for wanted in (pick_classes(colours, class_name) if class_name else occurring)
     }
     return DataSet(name, items)
 
 
 def _make_items(
-    pairs: dict[str, tuple[Path, Path]], areas: dict[str, dict[Colour, float]], colour: Colour, min_area: float
+    pairs: dict[str, tuple[Path, Path]], areas: dict[str, dict[Colour, float]], colour: Colour
 ) -> tuple[DataItem, ...]:
     shown, absent = [], []
     for name, (image, label) in pairs.items():
         area = areas[name].get(colour, 0.0)
         if area == 0:
             absent.append(DataItem(name, WITHOUT, (image,)))
-        elif area >= min_area:
+        elif area >= MIN_AREA:
             shown.append(
                 DataItem(name, WITH, (image,), masks={0: partial(read_colour_mask, label, (colour,), (VOID,))})
             )

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from segvote.datasets.composing import GROUNDS, Sprite, develop, paint_ground, paint_sprite, recolour, transform
-from segvote.datasets.cutouts import OBJECTS, cut_card, cut_object
+from segvote.datasets.composing import GROUNDS, develop, paint_ground, paint_sprite, recolour, transform
+from segvote.datasets.cutouts import OBJECTS, Cutout, cut_card, cut_object
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.io.atomic import write_bytes
 from segvote.io.masks import encode_png, write_mask
@@ -133,13 +133,13 @@ def _make_scene(
     return Scene(f"{bag_label}-{index:03d}", bag_label, develop(scene, rng), mask > 0.5)
 
 
-def draw_object(name: str, area: float, rng: np.random.Generator) -> Sprite:
+def draw_object(name: str, area: float, rng: np.random.Generator) -> Cutout:
     """Draw an object, a key of `segvote.datasets.cutouts.OBJECTS`, at a size in pixels."""
     cutout = recolour(cut_object(name, rng), rng.uniform(-5, 5), rng.uniform(0.85, 1.1))
     return transform(cutout, area, rng.uniform(-1, 1) * cutout.max_turn, flip=rng.random() < 0.5)
 
 
-def draw_clutter(names: list[str], n_pixels: int, rng: np.random.Generator) -> list[Sprite]:
+def draw_clutter(names: list[str], n_pixels: int, rng: np.random.Generator) -> list[Cutout]:
     """Draw the clutter of the images of both folders, large objects first.
 
     Each of the named kinds occurs in about half of the scenes, coins in all; `n_pixels` of the image set the sizes.
@@ -151,11 +151,11 @@ def draw_clutter(names: list[str], n_pixels: int, rng: np.random.Generator) -> l
     return cards + targets + coins
 
 
-def _draw_card(n_pixels: int, rng: np.random.Generator) -> Sprite:
+def _draw_card(n_pixels: int, rng: np.random.Generator) -> Cutout:
     return transform(cut_card(rng), rng.uniform(0.02, 0.09) * n_pixels, rng.uniform(-180, 180))
 
 
-def _draw_any(name: str, n_pixels: int, rng: np.random.Generator) -> Sprite:
+def _draw_any(name: str, n_pixels: int, rng: np.random.Generator) -> Cutout:
     """Draw an object in any colour."""
     cutout = cut_object(name, rng)
     cutout = recolour(cutout, rng.normal(0, 35), rng.uniform(0.6, 1.2))
@@ -164,7 +164,7 @@ def _draw_any(name: str, n_pixels: int, rng: np.random.Generator) -> Sprite:
     )
 
 
-def place_inside(sprite: Sprite, height: int, width: int, rng: np.random.Generator) -> Sprite:
+def place_inside(sprite: Cutout, height: int, width: int, rng: np.random.Generator) -> Cutout:
     """Put a sprite where all of it is seen, if the image is large enough for that."""
     room = np.array([height, width]) - sprite.alpha.shape
     top, left = (rng.integers(min(0, side), max(0, side) + 1) for side in room)
@@ -172,8 +172,8 @@ def place_inside(sprite: Sprite, height: int, width: int, rng: np.random.Generat
 
 
 def scatter(
-    sprites: list[Sprite], placed: list[Sprite], height: int, width: int, rng: np.random.Generator
-) -> list[Sprite]:
+    sprites: list[Cutout], placed: list[Cutout], height: int, width: int, rng: np.random.Generator
+) -> list[Cutout]:
     """Sprites put down beside those already placed, which come first; one that does not fit is left out."""
     placed = list(placed)
     taken = np.zeros((height, width), dtype=np.float32)
@@ -187,7 +187,7 @@ def scatter(
     return placed
 
 
-def _find_room(sprite: Sprite, taken: np.ndarray, rng: np.random.Generator) -> Sprite | None:
+def _find_room(sprite: Cutout, taken: np.ndarray, rng: np.random.Generator) -> Cutout | None:
     height, width = taken.shape
     for _ in range(N_TRIES):
         middle = rng.uniform(0, 1, size=2) * (height, width)

@@ -245,32 +245,16 @@ def _draw_noise(side: int, scale: float, rng: np.random.Generator) -> np.ndarray
 # Damage --------------------------------------------------------------------------------------------------------------
 
 
-def _scrape(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return 0.35 * surface + 0.65 * rng.uniform(0.85, 0.95)
-
-
-def _break(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return 0.25 * surface + 0.75 * rng.uniform(0.02, 0.08)
-
-
-def _soak(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return surface * np.array([0.62, 0.45, 0.28]) * rng.uniform(0.9, 1.1)
-
-
 def _wear(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The relief rubbed off: what is left is the mean of the surroundings, a little paler."""
     smooth = cv2.GaussianBlur(surface, (0, 0), len(surface) / 64)
     return 0.85 * (0.15 * surface + 0.85 * smooth) + 0.15 * rng.uniform(0.7, 0.8)
 
 
-def _glare(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return 0.15 * surface + 0.85 * rng.uniform(0.95, 1.0)
-
-
 DEFECTS: dict[str, tuple[Draw, Damage]] = {
-    "crack": (_draw_crack, _break),
-    "scratch": (_draw_scratch, _scrape),
-    "spots": (_draw_spots, _glare),
-    "stain": (_draw_stain, _soak),
+    "crack": (_draw_crack, lambda surface, rng: 0.25 * surface + 0.75 * rng.uniform(0.02, 0.08)),
+    "scratch": (_draw_scratch, lambda surface, rng: 0.35 * surface + 0.65 * rng.uniform(0.85, 0.95)),
+    "spots": (_draw_spots, lambda surface, rng: 0.15 * surface + 0.85 * rng.uniform(0.95, 1.0)),
+    "stain": (_draw_stain, lambda surface, rng: surface * np.array([0.62, 0.45, 0.28]) * rng.uniform(0.9, 1.1)),
     "worn": (_draw_worn, _wear),
 }

@@ -27,9 +27,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "horse": ("horsejump",),
     "motorbike": ("motocross", "motorbike", "mbike", "scooter-black", "scooter-gray"),
 }
+RESOLUTION = "480p"
 
 
-def load_davis(root: Path | str, class_name: str | None = None, resolution: str = "480p") -> DataSet:
+def load_davis(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load DAVIS.
 
     Parameters
@@ -38,16 +39,14 @@ def load_davis(root: Path | str, class_name: str | None = None, resolution: str 
         The folder that holds ``JPEGImages`` and ``Annotations``.
     class_name
         A key of `GROUPS`, or the name of a sequence that is in no group; None for the groups on disk.
-    resolution
-        ``"480p"``, ``"1080p"`` or ``"Full-Resolution"``.
     """
     folder = find_folder(root, "JPEGImages", "Annotations")
-    sequences = sorted(path for path in (folder / "JPEGImages" / resolution).glob("*") if path.is_dir())
+    sequences = sorted(path for path in (folder / "JPEGImages" / RESOLUTION).glob("*") if path.is_dir())
     if not sequences:
-        raise BadInputError(f"expected sequences in {folder / 'JPEGImages' / resolution}, got none; unpack DAVIS again")
+        raise BadInputError(f"expected sequences in {folder / 'JPEGImages' / RESOLUTION}, got none; unpack DAVIS again")
     by_group: dict[str, list[DataItem]] = {}
     for sequence in sequences:
-        item = _make_item(sequence, folder / "Annotations" / resolution / sequence.name)
+        item = _make_item(sequence, folder / "Annotations" / RESOLUTION / sequence.name)
         groups = [group for group, starts in GROUPS.items() if sequence.name.startswith(starts)]
         by_group.setdefault((groups or [sequence.name])[0], []).append(item)
     everything = oppose_classes("davis", by_group, class_name)

@@ -39,7 +39,7 @@ from segvote.datasets.base import (
 from segvote.errors import BadInputError
 from segvote.io.arrays import read_mat
 from segvote.io.decoding import open_picture
-from segvote.io.images import list_images, read_image_size
+from segvote.io.images import list_images
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
 from segvote.types import WITH, WITHOUT
 
@@ -48,7 +48,7 @@ TANG_LABELS = "data/*/shots/*/labels.txt"
 TANG_MEANING = {1: OBJECT, 0: BACKGROUND, -1: IGNORE}
 
 
-def load_youtube_objects_v1(root: Path | str, class_name: str | None = None, subset: str | None = None) -> DataSet:
+def load_youtube_objects_v1(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load v1.0: ``CLASS/data/VIDEO/shots/SHOT/frame0001.jpg``, boxes in ``frame0001.jpg_sticks.mat``.
 
     Parameters
@@ -57,16 +57,10 @@ def load_youtube_objects_v1(root: Path | str, class_name: str | None = None, sub
         The folder that holds the class folders.
     class_name
         One class, or None for all on disk.
-    subset
-        ``"train"`` or ``"test"`` keeps the videos that ``CLASS/sets/SUBSET.txt`` names; None keeps all.
     """
     folder = _find_classes(root, "data")
     by_class = {
-        known: [
-            item
-            for shot in list_shots(folder / known, _read_subset(folder / known, subset))
-            if (item := _make_stick_item(shot, folder))
-        ]
+        known: [item for shot in list_shots(folder / known) if (item := _make_stick_item(shot, folder))]
         for known in list_classes(folder, "data")
     }
     return oppose_classes("youtube-objects-v1.0", by_class, class_name)
@@ -86,19 +80,9 @@ def list_classes(folder: Path, below: str) -> list[str]:
     return [name for name in CLASSES if any((folder / name).glob(below))]
 
 
-def _read_subset(class_folder: Path, subset: str | None) -> set[str] | None:
-    if subset is None:
-        return None
-    path = class_folder / "sets" / f"{subset}.txt"
-    if not path.is_file():
-        raise BadInputError(f"expected the list of videos {path}, which is absent; leave subset out to take all videos")
-    return set(path.read_text().split())
-
-
-def list_shots(class_folder: Path, videos: set[str] | None) -> list[Path]:
-    """Folders of the shots of a class, of certain videos or of all."""
-    shots = sorted(path for path in class_folder.glob("data/*/shots/*") if path.is_dir())
-    return [shot for shot in shots if videos is None or shot.parent.parent.name in videos]
+def list_shots(class_folder: Path) -> list[Path]:
+    """Folders of the shots of a class."""
+    return sorted(path for path in class_folder.glob("data/*/shots/*") if path.is_dir())
 
 
 def _make_stick_item(shot: Path, folder: Path) -> DataItem | None:
@@ -110,12 +94,8 @@ def _make_stick_item(shot: Path, folder: Path) -> DataItem | None:
     for number, frame in enumerate(frames):
         sticks = frame.with_name(f"{frame.name}_sticks.mat")
         if sticks.is_file():
-            boxes[number] = partial(_read_sticks_of, sticks, frame)
+            boxes[number] = partial(read_stick_boxes, sticks, frame)
     return DataItem(name_shot(shot, folder), WITH, frames, is_video=True, boxes=boxes)
-
-
-def _read_sticks_of(sticks: Path, frame: Path) -> np.ndarray:
-    return read_stick_boxes(sticks, read_image_size(frame))
 
 
 def name_shot(shot: Path, folder: Path) -> str:
@@ -141,7 +121,7 @@ def load_jain_grauman(root: Path | str, class_name: str | None = None) -> DataSe
     """
     folder = _find_classes(root, "data/*/shots/*/labels")
     by_class = {
-        known: [item for shot in list_shots(folder / known, None) if (item := _make_mask_item(shot, folder))]
+        known: [item for shot in list_shots(folder / known) if (item := _make_mask_item(shot, folder))]
         for known in list_classes(folder, "data/*/shots/*/labels")
     }
     return oppose_classes("jain-grauman", by_class, class_name)
@@ -272,7 +252,7 @@ def load_tang(root: Path | str, class_name: str | None = None) -> DataSet:
 
 
 def _list_labelled(folder: Path, name: str) -> list[DataItem]:
-    shots = [shot for shot in list_shots(folder / name, None) if (shot / "labels.txt").is_file()]
+    shots = [shot for shot in list_shots(folder / name) if (shot / "labels.txt").is_file()]
     return [_make_labelled(shot, folder) for shot in shots]
 
 

@@ -1,1 +1,1 @@
-"""Experiments on runs: truth, comparisons, benchmarks; diagnosis and explanation."""
+"""Experiments on runs: truth, comparisons, benchmarks."""

@@ -185,7 +185,10 @@ class _Job:
             key,
             names=[stage.run.bags[index].name for index in stage.truth],
             segments=[stage.run.bags[index].segments for index in stage.truth],
-            overlaps={rule: _measure_all(stage, selected) for rule, selected in decisions.items()},
+            overlaps={
+                rule: [one.measure(selected[stage.run.get_slice(index)]) for index, one in stage.truth.items()]
+                for rule, selected in decisions.items()
+            },
             limits=[segments.measure_limit() for segments in stage.truth.values()],
             segment_ap=ranking.segment_ap,
             pixel_ap=ranking.pixel_ap,
@@ -216,10 +219,6 @@ class _Job:
             rules=RULES,
             input=self.input,
         )
-
-
-def _measure_all(stage: Stage, decisions: np.ndarray) -> list[tuple[float, float]]:
-    return [segments.measure(decisions[stage.run.get_slice(index)]) for index, segments in stage.truth.items()]
 
 
 def format_reason(error: Exception) -> str:

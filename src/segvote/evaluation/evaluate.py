@@ -13,7 +13,6 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_segments import (
     BoxedFrames,
     CountedTruth,
-    VideoResult,
     count_segments,
     fit_mask,
     list_video_truth,
@@ -250,7 +249,8 @@ def _evaluate_run(run: Run, truth: Path | str, label: str | None, threshold: flo
     divisions = read_divisions(run)
     for index, frames in count_along(list(videos.items()), "evaluate videos", len(videos), progress):
         video = measure_video(run, index, frames)
-        results.append(_summarise_video(run, index, video))
+        limit = float(measure_ious(np.array([video.segments.measure_limit()]))[0])
+        results.append(ImageResult(run.bags[index].name, video.iou, limit, frame_iou=float(video.frame_ious.mean())))
         counted.append(video.segments)
         scores.append(run.votes["scores"][run.get_slice(index)])
     for index, read in count_along(list(readers.items()), "evaluate", len(readers), progress):
@@ -290,11 +290,6 @@ def measure_extents(run: Run, counted: Mapping[int, CountedTruth], threshold: fl
         ious = measure_ious(np.array(overlaps))
         results.append(ExtentResult(level, measure_corloc(ious, threshold), float(ious.mean()), level == run.extent))
     return results
-
-
-def _summarise_video(run: Run, index: int, video: VideoResult) -> ImageResult:
-    limit = float(measure_ious(np.array([video.segments.measure_limit()]))[0])
-    return ImageResult(run.bags[index].name, video.iou, limit, frame_iou=float(video.frame_ious.mean()))
 
 
 def find_run_truth(

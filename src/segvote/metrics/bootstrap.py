@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
 
+LEVEL = 0.95  # probability that an interval is to have
 N_BLOCK = 1 << 22  # numbers drawn at once: 32 MB, however many images and rounds there are
 
 
@@ -32,35 +33,28 @@ class Difference(Interval):
     p_value: float
 
 
-def bootstrap_mean(values: ArrayLike, level: float = 0.95, n_rounds: int = 2000, seed: int = 0) -> Interval:
-    """Mean over images with its percentile interval.
+def bootstrap_mean(values: ArrayLike, n_rounds: int = 2000) -> Interval:
+    """Mean over images with its percentile interval of 95 %.
 
     Parameters
     ----------
     values
         (n_images,) one number or truth value per image.
-    level
-        Probability that the interval is to have.
     n_rounds
         Number of times the images are drawn anew.
-    seed
-        Seed of the drawing.
     """
     values = _check_values(values)
-    means = _draw_means(values, n_rounds, seed)
-    return Interval(float(values.mean()), *_cut_tails(means, level))
+    return Interval(float(values.mean()), *_cut_tails(_draw_means(values, n_rounds)))
 
 
-def bootstrap_difference(
-    values: ArrayLike, others: ArrayLike, level: float = 0.95, n_rounds: int = 2000, seed: int = 0
-) -> Difference:
+def bootstrap_difference(values: ArrayLike, others: ArrayLike, n_rounds: int = 2000) -> Difference:
     """Mean of ``values - others`` on the same images, drawn in pairs.
 
     Parameters
     ----------
     values, others
         (n_images,) two methods' numbers, the same image at the same place.
-    level, n_rounds, seed
+    n_rounds
         As in `bootstrap_mean`.
 
     Returns
@@ -74,10 +68,10 @@ def bootstrap_difference(
             f"a paired bootstrap needs both methods on the same images, got {len(values)}, {len(others)}"
         )
     gains = values - others
-    means = _draw_means(gains, n_rounds, seed)
+    means = _draw_means(gains, n_rounds)
     rarer_side = min(np.count_nonzero(means <= 0), np.count_nonzero(means >= 0))
     p_value = min(1.0, 2 * (rarer_side + 1) / (n_rounds + 1))
-    return Difference(float(gains.mean()), *_cut_tails(means, level), p_value)
+    return Difference(float(gains.mean()), *_cut_tails(means), p_value)
 
 
 def _check_values(values: ArrayLike) -> NDArray[np.float64]:
@@ -90,14 +84,14 @@ def _check_values(values: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def _draw_means(values: NDArray[np.float64], n_rounds: int, seed: int) -> NDArray[np.float64]:
-    rng = np.random.default_rng(seed)
+def _draw_means(values: NDArray[np.float64], n_rounds: int) -> NDArray[np.float64]:
+    rng = np.random.default_rng(0)
     n_images = len(values)
     n_at_once = max(1, N_BLOCK // n_images)
     counts = [min(n_at_once, n_rounds - start) for start in range(0, n_rounds, n_at_once)]
     return np.concatenate([values[rng.integers(n_images, size=(count, n_images))].mean(axis=1) for count in counts])
 
 
-def _cut_tails(means: NDArray[np.float64], level: float) -> tuple[float, float]:
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+def _cut_tails(means: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

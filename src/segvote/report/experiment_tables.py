@@ -113,29 +113,21 @@ def _format(value: float) -> str:
     return NONE if np.isnan(value) else f"{value:.2f}"
 
 
-def format_text(rows: Sequence[Sequence[str]], width: int = TERMINAL) -> str:
-    """For terminals: columns aligned, the first to the left; columns that do not fit follow in a block below.
-
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-        The table.
-    width : int
-        Columns of the terminal.
-    """
+def format_text(rows: Sequence[Sequence[str]]) -> str:
+    """For terminals: columns aligned, the first to the left; columns that do not fit follow in a block below."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    blocks = ["\n".join(_align(rows, columns, widths)) for columns in _fit_columns(widths, width)]
+    blocks = ["\n".join(_align(rows, columns, widths)) for columns in _fit_columns(widths)]
     return "\n\n".join(blocks)
 
 
-def _fit_columns(widths: Sequence[int], width: int) -> list[list[int]]:
+def _fit_columns(widths: Sequence[int]) -> list[list[int]]:
     """Numbers of the columns of each block, the first column, the name of a row, left out."""
     blocks: list[list[int]] = [[]]
-    left = width - widths[0]
+    left = TERMINAL - widths[0]
     for column in range(1, len(widths)):
         if blocks[-1] and left < widths[column] + 2:
             blocks.append([])
-            left = width - widths[0]
+            left = TERMINAL - widths[0]
         blocks[-1].append(column)
         left -= widths[column] + 2
     return blocks

@@ -37,7 +37,7 @@ class _Several(Message):
 
 
 class Accept(_Several):
-    """Accept masks, or take that back."""
+    """Accept images, or take that back."""
 
     value: bool
 
@@ -46,14 +46,14 @@ class Accept(_Several):
 
 
 class Clear(_Several):
-    """Forget the corrections of images."""
+    """Nothing in these images is object."""
 
     def act(self, review: Actions) -> int:
         return review.clear(self.bags)
 
 
 class Move(_Several):
-    """Move images to the other folder of the vote."""
+    """Give images the other bag label."""
 
     bag_label: str
 
@@ -62,7 +62,7 @@ class Move(_Several):
 
 
 class ChooseExtent(Message):
-    """Change the level of nested selections."""
+    """Choose how much of the object masks cover."""
 
     bags: Numbers  # none: all images
     level: int
@@ -72,7 +72,7 @@ class ChooseExtent(Message):
 
 
 class SetSegments(Message):
-    """Label segments."""
+    """Label segments of an image, or of a frame of a video."""
 
     bag: int
     segments: Annotated[list[int], Meta(max_length=MAX_SEGMENTS)]
@@ -84,7 +84,7 @@ class SetSegments(Message):
 
 
 class Paint(Message):
-    """Paint pixels."""
+    """Label the pixels of a stroke."""
 
     bag: int
     tool: str
@@ -110,7 +110,7 @@ class Reshape(Message):
 
 
 class Cut(Message):
-    """Cut an object along a line."""
+    """Divide objects along a line."""
 
     bag: int
     points: Points
@@ -120,7 +120,7 @@ class Cut(Message):
 
 
 class Join(Cut):
-    """Join the objects along a line."""
+    """Make one object of those under places."""
 
     def act(self, review: Actions) -> int:
         return review.join(self.bag, check_stroke("brush", self.points, 1, False).points)

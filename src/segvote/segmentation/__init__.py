@@ -1,7 +1,7 @@
 """Segmenters: an image in, a label map and its tree out.
 
-Every segmenter is a function ``segment_*(image, n_segments=..., ...) -> segvote.types.Segmentation`` of an (h, w, 3)
-uint8 RGB image at working size; its options are keyword parameters whose defaults stand in the signature.
+Every segmenter is a function ``segment_*(image, n_segments=...) -> segvote.types.Segmentation`` of an (h, w, 3) uint8
+RGB image at working size.
 """
 
 from segvote.registry import Registry

@@ -39,6 +39,9 @@ from segvote.types import Segmentation
 BINS = {"L": (0, 100, 12), "a": (-45, 45, 14), "b": (-45, 45, 14)}  # lowest, highest, number
 FINE_UNIT = np.float32(20)  # colour units that make a fine contrast of one
 STEP_WEIGHT = np.float32(0.2)  # of spectral steps against the log-odds of contrasts, where basins are looked for
+# How much the log-odds of a boundary fall when the smaller of its two regions is e times smaller; 0 is the original,
+# which leaves specks of high contrast.
+SIZE_PRIOR = 0.4
 ALONG, ACROSS = 5.0, 1.0  # pixels: boundaries are smoothed along their direction, hardly across it
 
 
@@ -76,7 +79,7 @@ class Contrasts:
         return np.stack([double_map(plane, fine.shape[1:]) for plane in coarse]) + fine
 
 
-def segment_gpb(image: np.ndarray, n_segments: int = 200, *, size_prior: float = 0.4) -> Segmentation:
+def segment_gpb(image: np.ndarray, n_segments: int = 200) -> Segmentation:
     """Segment an image along the boundaries that people would draw.
 
     Parameters
@@ -85,15 +88,12 @@ def segment_gpb(image: np.ndarray, n_segments: int = 200, *, size_prior: float =
         (h, w, 3) uint8 RGB at working size.
     n_segments
         The most segments; fewer come out where the boundary map has fewer basins.
-    size_prior
-        How much the log-odds of a boundary fall when the smaller of its two regions is e times smaller: 0 is the
-        original, which leaves specks of high contrast.
 
     Returns
     -------
     Segmentation whose tree is the rest of the merging; altitudes are probabilities of a boundary.
     """
-    return segment_with_model(image, load_model(), n_segments, size_prior)
+    return segment_with_model(image, load_model(), n_segments)
 
 
 @cache
@@ -109,7 +109,7 @@ def parse_model(text: str) -> GpbModel:
     return GpbModel(**arrays, pixel_bias=stored["pixel_bias"], arc_bias=stored["arc_bias"], origin=stored["origin"])
 
 
-def segment_with_model(image: np.ndarray, model: GpbModel, n_segments: int, size_prior: float) -> Segmentation:
+def segment_with_model(image: np.ndarray, model: GpbModel, n_segments: int) -> Segmentation:
     """As `segment_gpb`, with other fitted numbers."""
     image = check_image(image, n_segments)
     contrasts = measure_contrasts(image, model.textons)
@@ -117,7 +117,7 @@ def segment_with_model(image: np.ndarray, model: GpbModel, n_segments: int, size
     steps = measure_spectral(odds)
     basins, arcs, strongest = find_boundaries(odds, steps)
     strengths = weigh_arcs(arcs, strongest, contrasts, steps, model)
-    parents, altitudes = link_boundaries(arcs, strengths, measure_areas(basins), size_prior)
+    parents, altitudes = link_boundaries(arcs, strengths, measure_areas(basins), SIZE_PRIOR)
     return crop_segmentation(basins, parents, altitudes, n_segments)
 
 

@@ -11,13 +11,12 @@ from segvote.types import Segmentation
 
 # On BSDS photographs a mean segment is about four times the smallest; five leaves a few too many, which are merged.
 SMALLEST_IN_MEAN = 5
+SCALE, SIGMA = 20.0, 0.8  # Felzenszwalb's k, and the width in pixels of the Gaussian applied first
 # On BSDS photographs about a third of the grid's seeds come to nothing, so that many more are asked for.
 ASKED_FOR_ONE = 1.4
 
 
-def segment_felzenszwalb(
-    image: np.ndarray, n_segments: int = 200, *, scale: float = 20.0, sigma: float = 0.8, min_size: int | None = None
-) -> Segmentation:
+def segment_felzenszwalb(image: np.ndarray, n_segments: int = 200) -> Segmentation:
     """Segment an image by growing regions until their boundary shows more contrast than their inside (2004).
 
     The method has no number of segments, only a scale and a smallest size. A large scale leaves a few huge regions and
@@ -30,28 +29,19 @@ def segment_felzenszwalb(
         (h, w, 3) uint8 RGB at working size.
     n_segments
         The most segments: where more come out, the most alike are merged by Ward's rule.
-    scale
-        Felzenszwalb's k: larger means larger regions where contrast is low.
-    sigma
-        Width in pixels of the Gaussian applied first.
-    min_size
-        Smaller components are merged with a neighbour; None takes a fifth of the mean size wanted.
 
     Returns
     -------
     Segmentation with the Ward tree of its segments.
     """
     image = check_image(image, n_segments)
-    n_pixels = image.shape[0] * image.shape[1]
-    smallest = n_pixels // (SMALLEST_IN_MEAN * n_segments) if min_size is None else min_size
-    labels = felzenszwalb(image, scale, sigma, smallest, channel_axis=-1)
+    smallest = image.shape[0] * image.shape[1] // (SMALLEST_IN_MEAN * n_segments)
+    labels = felzenszwalb(image, SCALE, SIGMA, smallest, channel_axis=-1)
     # Its graph has diagonal edges: pieces that hang on by a corner come loose, and are joined to what surrounds them.
     return build_segmentation(image, absorb_small(relabel_connected(labels), smallest), n_segments)
 
 
-def segment_slic(
-    image: np.ndarray, n_segments: int = 200, *, compactness: float = 10.0, sigma: float = 0.0, n_rounds: int = 10
-) -> Segmentation:
+def segment_slic(image: np.ndarray, n_segments: int = 200) -> Segmentation:
     """Segment an image into about n_segments compact superpixels, by k-means of colour and place (Achanta 2012).
 
     Parameters
@@ -60,25 +50,11 @@ def segment_slic(
         (h, w, 3) uint8 RGB at working size.
     n_segments
         The most segments; SLIC's grid gives somewhat fewer.
-    compactness
-        How much place counts against colour: larger means squarer segments.
-    sigma
-        Width in pixels of a Gaussian applied first.
-    n_rounds
-        Rounds of k-means.
 
     Returns
     -------
     Segmentation with the Ward tree of its superpixels.
     """
     image = check_image(image, n_segments)
-    labels = slic(
-        image,
-        round(n_segments * ASKED_FOR_ONE),
-        compactness=compactness,
-        sigma=sigma,
-        max_num_iter=n_rounds,
-        start_label=0,
-        channel_axis=-1,
-    )
+    labels = slic(image, round(n_segments * ASKED_FOR_ONE), start_label=0, channel_axis=-1)
     return build_segmentation(image, relabel_connected(labels), n_segments)

@@ -112,7 +112,7 @@ def diagnose_folders(
     good = [one for one in segmented if not one.problem]
     duplicates = find_duplicates([one.bag for one in good], progress)
     # An image that is in both folders says nothing about either.
-    shared = {name for pair in duplicates if pair.exact and pair.across for name in (pair.one, pair.other)}
+    shared = {name for pair in duplicates if pair.exact and pair.across for name in (pair.one.name, pair.other.name)}
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
     table, _ = gather_table(run, voting, extractor, settings)
@@ -166,10 +166,10 @@ def list_flagged(
         elif name in suspicions:
             found[name] = _flag_vote(name, bag_label, float(suspicions[name]))
     for pair in duplicates:
-        for name, other in ((pair.one, pair.other), (pair.other, pair.one)):
-            flagged = _flag_duplicate(name, other, pair)
-            if name not in found or flagged.suspicion > found[name].suspicion:
-                found[name] = flagged
+        for bag, other in ((pair.one, pair.other), (pair.other, pair.one)):
+            flagged = _flag_duplicate(bag, other.name, pair)
+            if bag.name not in found or flagged.suspicion > found[bag.name].suspicion:
+                found[bag.name] = flagged
     return sorted(found.values(), key=lambda one: (-one.suspicion, one.name))
 
 
@@ -180,11 +180,11 @@ def _flag_vote(name: str, bag_label: str, suspicion: float) -> FlaggedImage:
     return FlaggedImage(name, bag_label, kind, suspicion, reason)
 
 
-def _flag_duplicate(name: str, other: str, pair: NearDuplicate) -> FlaggedImage:
+def _flag_duplicate(bag: Bag, other: str, pair: NearDuplicate) -> FlaggedImage:
     kind = NEAR if not pair.exact else SAME_OTHER if pair.across else SAME
     suspicion = CERTAIN[SAME_OTHER] if kind == SAME_OTHER else 0.9 if pair.across else 0.7 if pair.exact else 0.65
     what = "has the same content as" if pair.exact else "looks nearly the same as"
-    return FlaggedImage(name, pair.get_label(name), kind, suspicion, f"{what} {other}", other)
+    return FlaggedImage(bag.name, bag.bag_label, kind, suspicion, f"{what} {other}", other)
 
 
 def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
@@ -206,19 +206,14 @@ def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
 class NearDuplicate:
     """Two images that are the same: `exact` to the byte, otherwise to the eye."""
 
-    one: str
-    other: str
-    one_label: str
-    other_label: str
+    one: Bag
+    other: Bag
     exact: bool
 
     @property
     def across(self) -> bool:
         """Whether they lie in different folders."""
-        return self.one_label != self.other_label
-
-    def get_label(self, name: str) -> str:
-        return self.one_label if name == self.one else self.other_label
+        return self.one.bag_label != self.other.bag_label
 
 
 def find_duplicates(bags: Sequence[Bag], progress: Progress = ignore_progress) -> list[NearDuplicate]:
@@ -241,8 +236,7 @@ def find_duplicates(bags: Sequence[Bag], progress: Progress = ignore_progress) -
         if len(near):
             # An exact duplicate before a near one, one in the other folder before one in its own.
             best = min(near, key=lambda i: (not exact[i], kept[i].bag_label == kept[index].bag_label, i))
-            one, other = kept[best], kept[index]
-            duplicates.append(NearDuplicate(one.name, other.name, one.bag_label, other.bag_label, bool(exact[best])))
+            duplicates.append(NearDuplicate(kept[best], kept[index], bool(exact[best])))
     return duplicates
 
 

@@ -18,7 +18,7 @@ from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, sum_kernel
 from segvote.voters.bags import spread_out
 from segvote.voters.base import Segments
-from segvote.voters.kernel_votes import N_TYPICAL, find_typical_distance
+from segvote.voters.kernel_votes import N_TYPICAL, average_kernels, find_typical_distance
 
 READINGS = ("absolute-difference", "difference", "discrepancy", "separate")
 WINDOW = "window"
@@ -110,42 +110,25 @@ def choose_bandwidths(
         against = best.scale * measure_unit(segments)
         return best.ratio * against, against
     asked = spread_out(len(segments), MAX_ASKED)
+    sides = segments.positive, ~segments.positive
     if rule in ("separate", "discrepancy"):
-        return _choose_by_means(segments, asked, grid, is_shared=rule == "discrepancy")
+        gains = [_measure_gains(segments, asked, side, grid) for side in sides]
+        if rule == "discrepancy":
+            gains = [gains[0] + gains[1]] * 2
+        return grid[int(np.argmax(gains[0]))], grid[int(np.argmax(gains[1]))]
     if rule == "difference":
         asked = asked[segments.positive[asked]]
-    votes_for, votes_against = (sum_kernel(segments.X[asked], segments.X[side], grid) for side in _list_sides(segments))
+    votes_for, votes_against = (sum_kernel(segments.X[asked], segments.X[side], grid) for side in sides)
     differences = votes_for[:, None] - votes_against[None]  # (n_grid, n_grid, n_asked)
     totals = (differences if rule == "difference" else np.abs(differences)).sum(axis=2)
     best_for, best_against = np.unravel_index(np.argmax(totals), totals.shape)
     return grid[int(best_for)], grid[int(best_against)]
 
 
-def _list_sides(segments: Segments) -> tuple[np.ndarray, np.ndarray]:
-    return segments.positive, ~segments.positive
-
-
-def _choose_by_means(
-    segments: Segments, asked: np.ndarray, grid: tuple[float, ...], is_shared: bool
-) -> tuple[float, float]:
-    gains_for, gains_against = (_measure_gains(segments, asked, side, grid) for side in _list_sides(segments))
-    if is_shared:
-        best = grid[int(np.argmax(gains_for + gains_against))]
-        return best, best
-    return grid[int(np.argmax(gains_for))], grid[int(np.argmax(gains_against))]
-
-
 def _measure_gains(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
     """(n_grid,) mean kernel of one side's segments at that side less at the other, own bag left out."""
-    kernels, own = _average_kernels(segments, asked, side, grid), side[asked]
+    kernels, own = average_kernels(segments, asked, side, grid), side[asked]
     return kernels[:, own].mean(axis=1) - kernels[:, ~own].mean(axis=1)
-
-
-def _average_kernels(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
-    """(n_grid, n_asked) mean kernel of the segments of one side that lie in other bags."""
-    bags, voter_bags = segments.bags[asked], segments.bags[side]
-    n_others = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
-    return sum_kernel(segments.X[asked], segments.X[side], grid, None, bags, voter_bags) / np.maximum(n_others, 1)
 
 
 def measure_unit(segments: Segments) -> float:
@@ -174,7 +157,10 @@ def search_window(
     own_bag : bool
         Whether segments of the own bag vote.
     """
-    segments = take_segments(segments, spread_out(len(segments), MAX_ASKED))
+    rows = spread_out(len(segments), MAX_ASKED)
+    segments = replace(
+        segments, **{name: getattr(segments, name)[rows] for name in ("X", "positive", "bags", "prior", "user_labels")}
+    )
     unit = measure_unit(segments)
     graph = Neighbours.search(segments.X, min(N_NEIGHBORS, len(segments)), segments.bags).build_graph()
     squared = measure_squared(segments.X)
@@ -189,12 +175,6 @@ def search_window(
             pro = fill_kernel(squared, ratio * scale * unit)
             weights = settle(pro, against, segments.positive, weights)
             yield _judge(segments, pro, against, weights, graph, scale, ratio)
-
-
-def take_segments(segments: Segments, rows: np.ndarray) -> Segments:
-    """Some of the segments, of the same bags."""
-    parts = {name: getattr(segments, name)[rows] for name in ("X", "positive", "bags", "prior", "user_labels")}
-    return replace(segments, **parts)
 
 
 def measure_squared(X: np.ndarray) -> np.ndarray:
@@ -246,7 +226,8 @@ def _judge(
     false_positives = float((outside[~segments.positive] > 0).mean()) if (~segments.positive).any() else 0.0
     selected = (scores > 0) & segments.positive
     consistency = measure_consistency(segments, selected, graph @ selected.astype(np.float64))
-    rho = measure_radius(pro, against, segments.positive)
+    own, total = pro[np.ix_(segments.positive, segments.positive)], against[segments.positive].sum(axis=1, dtype=float)
+    rho = find_radius(lambda vector: own @ vector.astype(np.float32), total, SAME_RHO)
     return WindowPoint(scale, ratio, scores.astype(np.float64), false_positives, rho, consistency)
 
 
@@ -259,16 +240,10 @@ def _sum_own_bag(segments: Segments, kernels: np.ndarray, weights: np.ndarray) -
     return sums
 
 
-def measure_radius(pro: np.ndarray, against: np.ndarray, positive: np.ndarray) -> float:
-    """Spectral radius of J_ij = k+_ij / b_i over P, b_i = sum_N k- + sum_P k-."""
-    own, total = pro[np.ix_(positive, positive)], against[positive].sum(axis=1, dtype=np.float64)
-    return find_radius(lambda vector: own @ vector.astype(np.float32), total, SAME_RHO)
-
-
 def find_radius(multiply: Callable[[np.ndarray], np.ndarray], total: np.ndarray, tol: float) -> float:
-    """Spectral radius of J, J v = K v / total, by power iteration; K and `total` (n,) are not negative.
+    """Spectral radius of J_ij = k+_ij / b_i over P by power iteration, b_i = sum_N k- + sum_P k- its `total` (n,).
 
-    A step that changes it by no more than `tol` of it is the last.
+    `multiply` gives k+ times a vector; a step that changes the radius by no more than `tol` of it is the last.
     """
     vector, rho = np.ones(len(total)), 0.0
     for _ in range(RHO_STEPS):

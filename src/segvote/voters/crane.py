@@ -8,7 +8,7 @@ from sklearn.utils import gen_batches
 from segvote.errors import BadInputError
 from segvote.kernels import search_neighbours
 from segvote.voters.base import BaseVoter, Segments, Votes
-from segvote.voters.kernel_votes import MAX_PAIRS, check_pairs
+from segvote.voters.kernel_votes import check_pairs
 
 QUERIES_PER_BLOCK = 1024
 # Float32 products know a squared distance to about this fraction of the squared norms.
@@ -34,8 +34,6 @@ class CRANE(BaseVoter):
     ties
         ``"none"``: the count alone, as printed; ``"distance"``, ours: equal counts are ordered by the distance to the
         nearest negative, which never outweighs one penalty.
-    max_pairs
-        More pairs of segments with negatives than this are refused.
 
     Attributes
     ----------
@@ -51,16 +49,15 @@ class CRANE(BaseVoter):
 
     TIES = ("distance", "none")
 
-    def __init__(self, s_cut: float | None = None, ties: str = "none", max_pairs: int = MAX_PAIRS) -> None:
+    def __init__(self, s_cut: float | None = None, ties: str = "none") -> None:
         self.s_cut = s_cut
         self.ties = ties
-        self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
         if self.ties not in self.TIES:
             raise BadInputError(f"ties must be one of {', '.join(self.TIES)}; got {self.ties!r}")
         positives, self._negatives = np.flatnonzero(segments.positive), np.flatnonzero(~segments.positive)
-        check_pairs("CRANE", len(segments), len(self._negatives), self.max_pairs)
+        check_pairs("CRANE", len(segments), len(self._negatives))
         squared = _measure_nearest(segments, self._negatives, positives)
         if self.s_cut is not None:
             squared[squared > self.s_cut**2] = EMPTY

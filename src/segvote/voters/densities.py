@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 from segvote.kernels.gaussian import fill_up
 from segvote.voters.bags import group_bags, sort_bags
 from segvote.voters.base import BaseVoter, Segments, Votes
-from segvote.voters.kernel_votes import MAX_PAIRS, KernelVoter, check_pairs, choose_bandwidth, sum_votes
+from segvote.voters.kernel_votes import KernelVoter, check_pairs, choose_bandwidth, sum_votes
 
 # Points nearer than this part of the bandwidth have climbed the same hill.
 SAME_MODE = 0.5
@@ -41,8 +41,6 @@ class SKDE(KernelVoter):
         How many of the best *with* segments climb.
     max_iter
         Steps of the climb at most.
-    max_pairs
-        More pairs of segments than this are refused.
 
     Attributes
     ----------
@@ -56,20 +54,13 @@ class SKDE(KernelVoter):
 
     wants_lengths = True
 
-    def __init__(
-        self,
-        bandwidth: float | None = None,
-        n_starts: int = 50,
-        max_iter: int = 100,
-        max_pairs: int = MAX_PAIRS,
-    ) -> None:
+    def __init__(self, bandwidth: float | None = None, n_starts: int = 50, max_iter: int = 100) -> None:
         self.bandwidth = bandwidth
         self.n_starts = n_starts
         self.max_iter = max_iter
-        self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        check_pairs("SKDE", len(segments), len(segments), self.max_pairs)
+        check_pairs("SKDE", len(segments), len(segments))
         X, bags, positive = segments.X, segments.bags, segments.positive
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, X, bags, bags)
         self._choose_voters(segments, np.arange(len(X)))
@@ -142,8 +133,6 @@ class Evidence(BaseVoter):
     ----------
     bandwidth
         Of the Gaussian kernel; None: the median distance from a segment to its ten nearest segments of other bags.
-    max_pairs
-        More pairs of segments than this are refused.
 
     References
     ----------
@@ -152,12 +141,11 @@ class Evidence(BaseVoter):
 
     wants_lengths = True
 
-    def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
+    def __init__(self, bandwidth: float | None = None) -> None:
         self.bandwidth = bandwidth
-        self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        check_pairs("evidence confidence", len(segments), len(segments), self.max_pairs)
+        check_pairs("evidence confidence", len(segments), len(segments))
         X, bags = segments.X, segments.bags
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, X, bags, bags)
         self._groups = group_bags(segments)
@@ -167,7 +155,7 @@ class Evidence(BaseVoter):
         return self._score(X, bags, segments.prior)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        check_pairs("evidence confidence", len(X), len(self._voters), self.max_pairs)
+        check_pairs("evidence confidence", len(X), len(self._voters))
         blocks = gen_batches(len(X), QUERIES_PER_BLOCK)
         return np.concatenate([self._list_bag_votes(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
 

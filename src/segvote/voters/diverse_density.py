@@ -129,11 +129,11 @@ class BagLoss:
         slopes = np.where(self._positive, slopes, -slopes)
         return float(loss), self._squares.differentiate(theta, slopes, self._climb)
 
-    def measure(self, thetas: np.ndarray) -> np.ndarray:
-        """(m,) the loss alone by (m, 2 d)."""
-        squares = self._squares.measure(thetas).clip(NEAREST, FARTHEST)
+    def measure(self, theta: np.ndarray) -> np.ndarray:
+        """() the loss alone by (2 d,), or (m,) by (m, 2 d)."""
+        squares = self._squares.measure(theta, self._climb).clip(NEAREST, FARTHEST)
         no_object, some_object = self._measure_bags(np.log(-np.expm1(-squares)).T)
-        return -np.where(self._bags.labels, some_object.T, no_object.T).sum(axis=1)
+        return -np.where(self._bags.labels, some_object.T, no_object.T).sum(axis=-1)
 
     def _measure_bags(self, background: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """By log(1 - P_ij): log prod_j (1 - P_ij), log (1 - prod_j (1 - P_ij))."""
@@ -333,9 +333,9 @@ class GEMDiverseDensity(_ConceptVoter):
         def take_turn(best: Concept) -> Concept:
             shares = self._share(-squares.measure(best.theta, number), bags)
             found = climb(SoftLoss(bags, shares, squares, number), best.theta, self.max_iter)
-            return replace(found, loss=density(found.theta)[0])
+            return replace(found, loss=float(density.measure(found.theta)))
 
-        return take_turns(Concept.read(theta, density(theta)[0]), take_turn, self.max_turns)
+        return take_turns(Concept.read(theta, float(density.measure(theta))), take_turn, self.max_turns)
 
     def _share(self, votes: np.ndarray, bags: Bags) -> np.ndarray:
         odds = np.exp(votes - np.repeat(bags.max(votes), bags.sizes))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 
@@ -15,8 +17,9 @@ MAX_PAIRS = 10**10
 N_TYPICAL = 10
 
 
-def check_pairs(voter: str, n_segments: int, n_voters: int, max_pairs: int) -> None:
-    """Raise for more than `max_pairs` pairs, in a message that begins with `voter`."""
+def check_pairs(voter: str, n_segments: int, n_voters: int, max_pairs: int | None = None) -> None:
+    """Raise for more than `max_pairs` pairs (None: `MAX_PAIRS`), in a message that begins with `voter`."""
+    max_pairs = MAX_PAIRS if max_pairs is None else max_pairs
     if n_segments * n_voters > max_pairs:
         raise TooLargeError(
             f"{voter} looks at all pairs of segments, at most {max_pairs:.0e}; got {n_segments} x {n_voters}. "
@@ -62,6 +65,14 @@ def sum_votes(
 ) -> np.ndarray:
     """(n,) weighted sums of the voters' kernels at every row of X, own bag left out where bags are given."""
     return sum_kernel(X, voters, [bandwidth], weights, bags, voter_bags)[0]
+
+
+def average_kernels(segments: Segments, rows: np.ndarray, side: np.ndarray, bandwidths: Sequence[float]) -> np.ndarray:
+    """(n_bandwidths, n_rows) mean kernel at some segments of the segments of one side (n,) that lie in other bags."""
+    bags, voter_bags = segments.bags[rows], segments.bags[side]
+    n_others = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
+    sums = sum_kernel(segments.X[rows], segments.X[side], list(bandwidths), None, bags, voter_bags)
+    return sums / np.maximum(n_others, 1)
 
 
 class KernelVoter(BaseVoter):

@@ -134,7 +134,8 @@ class MILIS(_EmbeddedBags):
                 break
             best, self.n_iter_ = objective, n_iter
             self._keep(bags, rows, model)
-            rows = self._pick_by_votes(bags)[chosen]
+            votes = self._score(bags.X, bags.codes, np.ones(len(bags.X)))
+            rows = bags.find_best(np.where(bags.positive, votes, -votes))[chosen]
 
     def _pick_by_density(self, bags: Bags) -> np.ndarray:
         """(n_bags,) row of the most typical segment of *without* bags, of the least typical one of *with* bags."""
@@ -142,10 +143,6 @@ class MILIS(_EmbeddedBags):
         negatives = negatives[spread_out(len(negatives), MAX_NEGATIVES)]
         density = sum_votes(bags.X, negatives, self.bandwidth_)
         return bags.find_best(np.where(bags.positive, -density, density))
-
-    def _pick_by_votes(self, bags: Bags) -> np.ndarray:
-        votes = self._score(bags.X, bags.codes, np.ones(len(bags.X)))
-        return bags.find_best(np.where(bags.positive, votes, -votes))
 
     def _train(self, bags: Bags, rows: np.ndarray) -> tuple[LinearSVC, float]:
         """The SVM on the bags as these prototypes see them, and its objective."""

@@ -11,11 +11,10 @@ from segvote.kernels import search_neighbours
 from segvote.method.graph import N_NEIGHBORS
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import (
-    MAX_PAIRS,
     KernelVoter,
+    average_kernels,
     check_pairs,
     choose_bandwidth,
-    sum_votes,
 )
 
 
@@ -137,26 +136,27 @@ class NegativeVotes(KernelVoter):
     ----------
     bandwidth
         Of the Gaussian kernel; None: the median distance from a segment to its ten nearest negatives.
-    max_pairs
-        More pairs of segments than this are refused.
     """
 
     wants_lengths = True
 
-    def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
+    def __init__(self, bandwidth: float | None = None) -> None:
         self.bandwidth = bandwidth
-        self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
         X, bags, negatives = segments.X, segments.bags, np.flatnonzero(~segments.positive)
-        check_pairs("f-neg", len(X), len(negatives), self.max_pairs)
+        check_pairs("a sum over all negatives", len(X), len(negatives))
         self._choose_voters(segments, negatives)
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
-        self._amounts = np.full(len(negatives), -1.0)
+        self._amounts = self._weigh_negatives(segments)
         return self._score(X, bags, segments.prior)
 
+    def _weigh_negatives(self, segments: Segments) -> np.ndarray:
+        """(n_negatives,) what each adds times its kernel."""
+        return np.full(len(self._voters), -1.0)
 
-class WeightedNegatives(KernelVoter):
+
+class WeightedNegatives(NegativeVotes):
     """Negative-weighted voting, our reading: ``f(x) = -sum_n v_n^power k(x, n)``.
 
     The paper names the system as the one whose reduced form is f_neg (eq. 8); its formula was not seen by us. Here the
@@ -170,8 +170,6 @@ class WeightedNegatives(KernelVoter):
         Of the Gaussian kernel; None: the median distance from a segment to its ten nearest negatives.
     power
         Of the weights; 0 makes all of them 1, which is f_neg.
-    max_pairs
-        More pairs of segments than this are refused.
 
     Attributes
     ----------
@@ -183,30 +181,16 @@ class WeightedNegatives(KernelVoter):
     Wang et al. 2018, as arXiv 1812.06228 mentions it.
     """
 
-    wants_lengths = True
-
-    def __init__(self, bandwidth: float | None = None, power: float = 1.0, max_pairs: int = MAX_PAIRS) -> None:
-        self.bandwidth = bandwidth
+    def __init__(self, bandwidth: float | None = None, power: float = 1.0) -> None:
+        super().__init__(bandwidth)
         self.power = power
-        self.max_pairs = max_pairs
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _weigh_negatives(self, segments: Segments) -> np.ndarray:
         if self.power < 0:
             raise BadInputError(f"power must be 0 or above; got {self.power}")
-        X, bags, negatives = segments.X, segments.bags, np.flatnonzero(~segments.positive)
-        check_pairs("negative-weighted voting", len(X), len(negatives), self.max_pairs)
-        self._choose_voters(segments, negatives)
-        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
-        votes_for, against = (self._average(segments, side) for side in (segments.positive, ~segments.positive))
+        rows, sides = np.flatnonzero(~segments.positive), (segments.positive, ~segments.positive)
+        votes_for, against = (average_kernels(segments, rows, side, (self.bandwidth_,))[0] for side in sides)
         total = votes_for + against
         # Without votes there is no evidence that a negative is not background.
         self.negative_weights_ = np.divide(against, total, out=np.ones(len(total)), where=total > 0)
-        self._amounts = -(self.negative_weights_**self.power)
-        return self._score(X, bags, segments.prior)
-
-    def _average(self, segments: Segments, side: np.ndarray) -> np.ndarray:
-        """(n_negatives,) mean kernel of the segments of one side, own bag left out, at every negative."""
-        side_bags = segments.bags[side]
-        n_own = np.bincount(side_bags, minlength=segments.n_bags)[self._voter_bags]
-        sums = sum_votes(self._voters, segments.X[side], self.bandwidth_, None, self._voter_bags, side_bags)
-        return sums / np.maximum(side.sum() - n_own, 1)
+        return -(self.negative_weights_**self.power)

@@ -23,6 +23,8 @@ from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import check_pairs
 
 TINY = np.finfo(float).tiny
+# Pairs of *with* segments, whose kernels are all kept in memory: 2 GB for each bandwidth.
+MAX_KERNELS = 5 * 10**8
 # Largest exponent of a ratio of normalisers that double precision holds.
 LARGEST_LOG = 700.0
 SAME_RHO = 1e-7  # part of the spectral radius by which the last power step may change it
@@ -48,9 +50,6 @@ class PaperEKDE(BaseVoter):
     own_bag
         Whether segments of one's own bag vote (the sums of the paper run over all of P). Without them the text's
         "patterns in different positive bags" is taken at its word.
-    max_pairs
-        More pairs of *with* segments than this are refused: all their kernels are kept in memory, 2 GB for each
-        bandwidth.
 
     Attributes
     ----------
@@ -70,7 +69,6 @@ class PaperEKDE(BaseVoter):
         max_iter: int = 1000,
         tol: float = 1e-6,
         own_bag: bool = True,
-        max_pairs: int = 5 * 10**8,
     ) -> None:
         self.bandwidth_for = bandwidth_for
         self.bandwidth_against = bandwidth_against
@@ -80,7 +78,6 @@ class PaperEKDE(BaseVoter):
         self.max_iter = max_iter
         self.tol = tol
         self.own_bag = own_bag
-        self.max_pairs = max_pairs
 
     wants_lengths = True
 
@@ -92,7 +89,7 @@ class PaperEKDE(BaseVoter):
 
     def _learn(self, segments: Segments) -> np.ndarray:
         positives = np.flatnonzero(segments.positive)
-        check_pairs("the printed eKDE", len(positives), len(positives), self.max_pairs)
+        check_pairs("the printed eKDE", len(positives), len(positives), MAX_KERNELS)
         self._set_bandwidths(segments)
         sums = _Sums(segments, self.bandwidth_for_, self.bandwidth_against_, self._gain, self.own_bag)
         weights = self._iterate(sums, segments.user_labels[positives])

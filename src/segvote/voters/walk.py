@@ -22,8 +22,6 @@ from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import NeighbourVoter
 from segvote.voters.linear import CAM
 
-SEGMENT_FIELDS = ("positive", "bags", "prior", "user_labels", "bag_labels")
-
 
 class Walk(NeighbourVoter):
     """Eq. 17 with equal bandwidths as a walk over nearest neighbours.
@@ -39,8 +37,6 @@ class Walk(NeighbourVoter):
         How many segments vote for each one.
     n_steps
         Rounds of voting.
-    balance
-        0: bags vote with the weights they have; 1: all bags have the same mean weight.
 
     Attributes
     ----------
@@ -54,10 +50,9 @@ class Walk(NeighbourVoter):
     Wang, Li, Lu: Weakly supervised segment annotation via expectation kernel density estimation. arXiv 1812.06228.
     """
 
-    def __init__(self, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60, balance: float = 0.0) -> None:
+    def __init__(self, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60) -> None:
         self.n_neighbors = n_neighbors
         self.n_steps = n_steps
-        self.balance = balance
 
     @property
     def n_searched(self) -> int:
@@ -68,8 +63,7 @@ class Walk(NeighbourVoter):
         self.graph_, self.recall_, self._voters = neighbours.build_graph(), neighbours.recall, segments
         del neighbours
         voters = np.flatnonzero(segments.positive)
-        shares = 1 / np.bincount(segments.bags)[segments.bags[voters]]
-        balance = ImageBalance(segments.bags[voters], shares, self.balance)
+        balance = ImageBalance(segments.bags[voters], np.ones(len(voters)), 0.0)
         self._weights = find_weights(self.graph_, segments.prior, voters, balance, self.n_steps)
         votes = segments.prior * (self.graph_ @ self._weights)
         largest = votes[voters].max(initial=0.0)
@@ -107,7 +101,7 @@ class AdaptedWalk(Walk):
     ----------
     gain
         How far features are stretched; 1 is `Walk`.
-    n_neighbors, n_steps, balance
+    n_neighbors, n_steps
         As for `Walk`.
 
     Attributes
@@ -116,10 +110,8 @@ class AdaptedWalk(Walk):
         (d,) of length one.
     """
 
-    def __init__(
-        self, gain: float = 8.0, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60, balance: float = 0.0
-    ) -> None:
-        super().__init__(n_neighbors, n_steps, balance)
+    def __init__(self, gain: float = 8.0, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60) -> None:
+        super().__init__(n_neighbors, n_steps)
         self.gain = gain
 
     @property
@@ -178,7 +170,7 @@ class Finished(NeighbourVoter):
         user_labels = None if (segments.user_labels < 0).all() else segments.user_labels
         self.voter_ = clone(self.voter).fit(segments.X, labels, segments.bags, segments.prior, user_labels)
         X = scale_to_unit(segments.X)
-        self._voters = Segments(X, *(getattr(segments, name) for name in SEGMENT_FIELDS))
+        self._voters = replace(segments, X=X)
         graph = Neighbours.search(X, self.n_neighbors, segments.bags).build_graph()
         first = select_by_bag(self.voter_.scores_, segments)
         self.selected_ = select_by_bag(graph @ first.astype(np.float64), segments)
