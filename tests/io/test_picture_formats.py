@@ -42,6 +42,7 @@ def test_heic_is_read_when_its_plugin_can_be_imported(tmp_path, monkeypatch, for
     plugin.register_heif_opener = register_heif_opener
     monkeypatch.setitem(sys.modules, "pillow_heif", plugin)
     monkeypatch.setattr(picture_formats.importlib.util, "find_spec", lambda name: plugin)
+    Image.init()  # or the plugins would be loaded into the copy alone
     monkeypatch.setattr(Image, "OPEN", dict(Image.OPEN))
     monkeypatch.setattr(Image, "ID", list(Image.ID))
     Image.new("RGB", (4, 4), (1, 2, 3)).save(tmp_path / "a.png")

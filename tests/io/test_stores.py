@@ -203,12 +203,6 @@ def test_two_processes_of_one_machine_keep_apart(uri):
         fetch(uri)
 
 
-def test_folders_left_out_come_when_they_are_wanted(uri):
-    put(uri, mask=b"1", features__a=b"2")
-    assert fetch(uri, leave_out=("features/",))[1] == {"get": 1}
-    assert fetch(uri)[1] == {"get": 1}
-
-
 def test_paths_pass_and_import_nothing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
     given = ["with", Path("without"), None]

@@ -24,54 +24,36 @@ IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", 
 N_NAMED = 6  # kinds of other files that are named
 
 
-@dataclass(frozen=True)
-class PluginFormat:
-    """A format that Pillow reads with a plugin."""
-
-    name: str
-    extensions: frozenset[str]
-    module: str = ""  # what is imported to have it read; empty: there is none
-    package: str = ""  # what is installed to have that
-
-    @property
-    def advice(self) -> str:
-        """What to do to have it read."""
-        return f"`pip install {self.package}` reads them" if self.package else "convert them to TIFF or JPEG"
-
-
-PLUGIN_FORMATS = (
-    PluginFormat("HEIF", frozenset({".heic", ".heif", ".hif"}), "pillow_heif", "pillow-heif"),
-    PluginFormat("AVIF", frozenset({".avif"}), "pillow_avif", "pillow-avif-plugin"),
-    PluginFormat(
-        "camera RAW",
+# Formats that Pillow reads with a plugin, or not at all: their extensions, and what to do to have them read.
+OTHER_FORMATS = {
+    "HEIF": (frozenset({".heic", ".heif", ".hif"}), "`pip install pillow-heif` reads them"),
+    "AVIF": (frozenset({".avif"}), "`pip install 'Pillow>=11.3'` reads them"),
+    "camera RAW": (
         frozenset({".arw", ".cr2", ".cr3", ".dng", ".nef", ".orf", ".pef", ".raf", ".raw", ".rw2", ".srw"}),
+        "convert them to TIFF or JPEG",
     ),
-)
+}
 
 
 @functools.cache
-def _register(plugin: PluginFormat) -> bool:
-    """Whether Pillow reads a format, alone or by its plugin, which is then loaded."""
-    if plugin.name == "AVIF" and "avif" in features.modules and features.check("avif"):
-        return True
-    if not plugin.module or importlib.util.find_spec(plugin.module) is None:
-        return False
-    module = importlib.import_module(plugin.module)
-    if plugin.module == "pillow_heif":  # the other one registers itself when it is imported
-        module.register_heif_opener()
-    return plugin.name in Image.OPEN
+def _register(name: str) -> bool:
+    """Whether Pillow reads one of the other formats; the plugin is loaded."""
+    if name == "HEIF" and importlib.util.find_spec("pillow_heif") is not None:
+        importlib.import_module("pillow_heif").register_heif_opener()
+        return name in Image.OPEN
+    return name == "AVIF" and "avif" in features.modules and bool(features.check("avif"))
 
 
 @functools.cache
 def list_formats() -> tuple[str, ...]:
     """Pillow's names of the formats that are read here and now."""
-    return (*FORMATS, *(plugin.name for plugin in PLUGIN_FORMATS if _register(plugin)))
+    return (*FORMATS, *filter(_register, OTHER_FORMATS))
 
 
 @functools.cache
 def list_readable_extensions() -> frozenset[str]:
     """Extensions of the files that are read here and now, in small letters."""
-    return IMAGE_EXTENSIONS.union(*(plugin.extensions for plugin in PLUGIN_FORMATS if _register(plugin)))
+    return IMAGE_EXTENSIONS.union(*(OTHER_FORMATS[name][0] for name in OTHER_FORMATS if _register(name)))
 
 
 def count_extensions(folder: Path) -> Counter[str]:
@@ -86,12 +68,10 @@ def count_extensions(folder: Path) -> Counter[str]:
 def describe_skipped(counts: Mapping[str, int]) -> dict[str, str]:
     """Format to the sentence about its files, for every known format that is not read here: count and what to do."""
     hints = {}
-    for plugin in PLUGIN_FORMATS:
-        n_files = sum(counts.get(extension, 0) for extension in plugin.extensions)
-        if n_files and not _register(plugin):
-            hints[plugin.name] = (
-                f"{n_files} {plugin.name} {'file' if n_files == 1 else 'files'} skipped; {plugin.advice}"
-            )
+    for name, (extensions, advice) in OTHER_FORMATS.items():
+        n_files = sum(counts.get(extension, 0) for extension in extensions)
+        if n_files and not _register(name):
+            hints[name] = f"{n_files} {name} {'file' if n_files == 1 else 'files'} skipped; {advice}"
     return hints
 
 

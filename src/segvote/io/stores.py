@@ -76,11 +76,11 @@ def open_folders(
         yield [fetch_folder(one, progress) if is_uri(one) else one for one in inputs], written
 
 
-def fetch_folder(uri: str, progress: Progress = ignore_progress, leave_out: tuple[str, ...] = ()) -> Path:
-    """Fetch a folder or a file of a store; returns its local copy. `leave_out` names sub-folders ("features/")."""
+def fetch_folder(uri: str, progress: Progress = ignore_progress) -> Path:
+    """Fetch a folder or a file of a store; returns its local copy."""
     copy = _LocalCopy(uri)
     with hold_folder(copy.holder):
-        copy.fetch(progress, leave_out)
+        copy.fetch(progress)
     if not copy.path.exists():
         raise BadInputError(f"expected a folder, found nothing at {copy.uri}; check the address")
     return copy.path
@@ -106,13 +106,13 @@ class _LocalCopy:
         self.path = self.holder / self.uri.rpartition("/")[2]
         self._files, self._root = _open_store(self.uri)
 
-    def fetch(self, progress: Progress, leave_out: tuple[str, ...] = ()) -> None:
+    def fetch(self, progress: Progress) -> None:
         """Make the copy equal to the store, unless it holds unsent work."""
         if (self.holder / _UNSENT).exists():
             return
-        listed = {name: one for name, one in self._list_store().items() if not name.startswith(leave_out or "\0")}
+        listed = self._list_store()
         for name, path in self._list_copy().items():
-            if not name.startswith(leave_out or "\0") and not _is_same(path, listed.get(name)):
+            if not _is_same(path, listed.get(name)):
                 path.unlink()
         wanted = [name for name in listed if not (self.path / name).is_file()]
         self._copy("get", wanted, progress)

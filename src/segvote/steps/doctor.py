@@ -29,10 +29,11 @@ from segvote.run.run import Run, format_confidence
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
+from segvote.steps.prepare import extract_bags
 from segvote.steps.reopening import Voted, reopen, vote
 from segvote.steps.table import gather_table
 from segvote.steps.vote import hold_vote
-from segvote.steps.workers import N_JOBS, Resources, run_on_all
+from segvote.steps.workers import N_JOBS, Resources
 from segvote.types import WITH, WITHOUT
 
 UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
@@ -101,16 +102,20 @@ def diagnose_folders(
     settings = settings or Settings()
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT], settings)
+    extractor = make_features(settings.features, **settings.feature_options)
+    if extractor.needs_fit:
+        raise BadInputError(f"the doctor wants features that need no codebook; got {settings.features}, try lite0")
     run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
     with run.lock():
         _claim(run, folders, settings)
-        good, segmented = _extract_bags(run, bags, settings, Resources(n_jobs), progress)
-    duplicates = find_duplicates([one.bag for one in segmented if not one.problem], progress)
+        segmented = extract_bags(BagExtractor(run, settings, extractor), bags, Resources(n_jobs, progress=progress))
+    good = [one for one in segmented if not one.problem]
+    duplicates = find_duplicates([one.bag for one in good], progress)
     # An image that is in both folders says nothing about either.
     shared = {name for pair in duplicates if pair.exact and pair.across for name in (pair.one.name, pair.other.name)}
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
-    table, _ = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings)
+    table, _ = gather_table(run, voting, extractor, settings)
     held = hold_vote(table, settings)
     suspicions = table.average_by_bag(held.vote.suspicion)
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
@@ -125,18 +130,6 @@ def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None
         raise BadInputError(
             f"{run.path} belongs to a run on other folders; choose another -o, or give only that folder"
         )
-
-
-def _extract_bags(
-    run: RunFolder, bags: Sequence[Bag], settings: Settings, resources: Resources, progress: Progress
-) -> tuple[list[SegmentedImage], list[SegmentedImage]]:
-    """Those that can vote, and all."""
-    extractor = make_features(settings.features, **settings.feature_options)
-    if extractor.needs_fit:
-        raise BadInputError(f"the doctor wants features that need no codebook; got {settings.features}, try lite0")
-    results = run_on_all(BagExtractor(run, settings, extractor), list(bags), resources)
-    segmented = list(count_along(results, "segment and extract features", len(bags), progress))
-    return [one for one in segmented if not one.problem], segmented
 
 
 def _check_both(voting: Sequence[SegmentedImage]) -> None:

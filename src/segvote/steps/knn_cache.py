@@ -49,9 +49,7 @@ def fetch_neighbours(
 
 def keep_neighbours(run: RunFolder, bags: Sequence[SegmentedImage], settings: Settings, found: Neighbours) -> None:
     """Store neighbours that were fetched without being kept; those kept before are replaced."""
-    name = name_neighbours(settings, bags, count_neighbours(settings))
-    if not _is_named(run, name):
-        _keep(run, name, found)
+    _keep(run, name_neighbours(settings, bags, count_neighbours(settings)), found)
 
 
 def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighbors: int) -> str:
@@ -68,10 +66,10 @@ def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighb
 
 def read_neighbours(run: RunFolder, name: str, n_segments: int) -> Neighbours | None:
     """The neighbours of so many segments stored under a name; None where there are none, or they are not whole."""
-    if not _is_named(run, name):
-        return None
     arrays = read_if_whole(_find_path(run))
-    if arrays is None or not _are_neighbours(arrays, n_segments):
+    if arrays is None or not np.array_equal(arrays.get("name", ()), _encode(name)):
+        return None
+    if not _are_neighbours(arrays, n_segments):
         return None
     squared, indices = arrays["squared"], arrays["indices"]
     squared[indices < 0] = np.inf
@@ -94,12 +92,6 @@ def _find_path(run: RunFolder) -> Path:
 
 def _encode(name: str) -> np.ndarray:
     return np.frombuffer(name.encode(), dtype=np.uint8)
-
-
-def _is_named(run: RunFolder, name: str) -> bool:
-    """Whether the file has that name; only the name is read, as the rest may be large."""
-    found = read_if_whole(_find_path(run), ("name",))
-    return found is not None and np.array_equal(found.get("name", ()), _encode(name))
 
 
 def _are_neighbours(arrays: dict[str, np.ndarray], n_segments: int) -> bool:

@@ -34,8 +34,6 @@ from segvote.steps.workers import N_JOBS, Resources, name_in_full
 from segvote.steps.write import WriteTask, record_bag, write_pictures
 from segvote.types import WITH, WITHOUT
 
-# Sub-folders of a run that its model does without.
-NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
 RECORD = "predictions.json"
 # Images whose features are in memory at the same time.
 N_AT_ONCE = 64
@@ -171,10 +169,18 @@ def predict(
         open_folders(inputs, outs, report) as ((images,), (target,)),
     ):
         if is_uri(model):
-            model = fetch_folder(str(model), report, NOT_OF_MODEL)
+            model = _fetch_model(str(model), report)
         predictor = Predictor(model if isinstance(model, Model) else open_model(model, device), false_positive_rate)
         resources = Resources(n_jobs, scheduler, report)
         return _predict_folder(predictor, Path(images), RunFolder(target), resources, strict)
+
+
+def _fetch_model(uri: str, progress: Progress) -> Path:
+    """The model folder of a run in a store, without the rest of the run; or the folder itself."""
+    try:
+        return fetch_folder(f"{uri.rstrip('/')}/model", progress)
+    except BadInputError:
+        return fetch_folder(uri, progress)
 
 
 def _predict_folder(

@@ -56,6 +56,8 @@ def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Re
     """Segments and features of all bags, in their order; what is on disk already is looked up, not done again."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
+    if not missing:
+        return list(known.values())
     videos = [make_segments_key(bag, bag_extractor.settings) for bag in missing if bag.is_video and not bag.problem]
     with bag_extractor.run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
         for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
