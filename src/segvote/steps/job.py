@@ -82,7 +82,7 @@ class Job:
         load_method()
         look = self._look(0, bags, corrections)
         for number in range(1, len(self.levels)):
-            if wants_closer_look(look.voted.held.confidence):
+            if wants_closer_look(self.levels[number], look.voted.held.confidence):
                 closer = self._look(number, bags, corrections)
                 look = closer if is_better(closer.voted.held.confidence, look.voted.held.confidence) else look
         if look.neighbours is not None:
@@ -126,7 +126,7 @@ class Job:
         # Until a look is chosen the record holds the settings that were asked for: another command may continue.
         self.run.write_record(make_record(self.inputs, self.settings, key))
         with self.run.time_step("gather"):
-            opened = open_folder(self.run, level, extractor, good, corrections)
+            opened = open_folder(self.run, level, extractor, good, corrections, resources=self.resources)
         with self.run.time_step("vote"):
             progress("vote", 0, N_VOTE_PARTS)
             neighbours = fetch_neighbours(self.run, good, opened.table, level, keep=number == 0)
