@@ -9,11 +9,13 @@ from segvote.masks.lines import (
     FILTERS,
     GRAIN,
     N_STEPS,
+    PEAK_SHARE,
     STEPS_PER_UNIT,
     LineFilter,
     LineModel,
     count_responses,
     draw_lines,
+    measure_peaks,
     measure_tails,
     remove_grain,
 )
@@ -77,6 +79,18 @@ def test_counts_are_those_of_sorted_responses(cracked):
     tails = measure_tails(counts)[3]
     for step in (1, 20, 300, 2000):
         assert tails[step] == pytest.approx(np.mean(values >= step / STEPS_PER_UNIT))
+
+
+def test_peaks_are_quantiles_of_the_responses_of_a_segment(cracked):
+    labels = np.add.outer(np.arange(60) // 20 * 4, np.arange(80) // 20)
+    peaks = measure_peaks(cracked, labels, n_segments=13)
+    for column, line_filter in enumerate(FILTERS):
+        response = line_filter.apply(remove_grain(cracked))
+        for segment in range(12):
+            descending = np.sort(response[labels == segment])[::-1]
+            wanted = max(descending[int(np.ceil(PEAK_SHARE * descending.size)) - 1], 0)
+            assert 0 <= wanted - peaks[segment, column] <= 1 / STEPS_PER_UNIT
+    assert (peaks[12] == 0).all()
 
 
 def test_counts_of_nothing_exceed_nothing():

@@ -17,8 +17,8 @@ from segvote.steps.vote import count_neighbours
 
 
 def test_auto_looks_at_the_usual_size_first_and_then_closer():
-    sizes = [level.feature_options.get("size") for level in list_levels(Settings())]
-    assert sizes == [None, DETAILS["fine"]]
+    looks = [(level.detail, level.feature_options.get("size")) for level in list_levels(Settings())]
+    assert looks == [("auto", None), ("auto", DETAILS["fine"]), ("contrast", DETAILS["fine"])]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_was_chosen_by_hand_is_looked_at_once(chosen):
     assert len(list_levels(Settings(**chosen))) == 1
 
 
-@pytest.mark.parametrize(("detail", "size"), [("coarse", None), ("fine", 896), ("640", 640)])
+@pytest.mark.parametrize(("detail", "size"), [("coarse", None), ("fine", 896), ("contrast", 896), ("640", 640)])
 def test_a_level_is_the_size_of_the_networks_input(detail, size):
     assert apply_detail(Settings(), detail).feature_options.get("size") == size
 
@@ -48,7 +48,7 @@ def test_a_size_chosen_by_hand_stays():
 
 @pytest.mark.parametrize("detail", ["finest", "", "-3"])
 def test_unknown_details_are_refused(detail):
-    with pytest.raises(BadInputError, match="auto, coarse, fine or a number"):
+    with pytest.raises(BadInputError, match="auto, coarse, fine, contrast or a number"):
         apply_detail(Settings(), detail)
 
 
@@ -61,7 +61,12 @@ def test_features_without_a_network_have_no_detail():
     ("value", "size", "expected"), [(UNSURE, 20.0, False), (UNSURE, 3.0, True), (UNSURE - 0.01, 20.0, True)]
 )
 def test_unsure_runs_and_small_objects_are_looked_at_closer(value, size, expected):
-    assert wants_closer_look(Confidence(value, size=size)) == expected
+    assert wants_closer_look(apply_detail(Settings(), "fine"), Confidence(value, size=size)) == expected
+
+
+@pytest.mark.parametrize(("contrast", "expected"), [(0.0, True), (0.49, True), (0.5, False), (1.0, False)])
+def test_outlines_that_follow_no_edges_ask_for_contrast(contrast, expected):
+    assert wants_closer_look(Settings(detail="contrast"), judge_look(0.9, contrast)) == expected
 
 
 def judge_look(separability, contrast=0.8, power=0.9, **others):
@@ -83,13 +88,13 @@ def test_neighbours_grow_with_the_segments():
 
 @pytest.mark.parametrize("closer", [False, True])
 def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_path, monkeypatch):
-    monkeypatch.setattr(job, "wants_closer_look", lambda confidence: True)
+    monkeypatch.setattr(job, "wants_closer_look", lambda closer, so_far: True)
     monkeypatch.setattr(job, "is_better", lambda one, other: closer)
     monkeypatch.setattr("segvote.steps.looks.DETAILS", {**DETAILS, "fine": 160})
     settings = Settings(n_segments=20, size=96, draw="segments")
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     run = Run(tmp_path / "run")
-    assert run.settings == (replace(settings, feature_options={"size": 160}) if closer else settings)
+    assert run.settings == (replace(settings, detail="contrast", feature_options={"size": 160}) if closer else settings)
     before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")}
     monkeypatch.setattr(job.Job, "_vote", lambda *args, **options: pytest.fail("looked again"))
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)

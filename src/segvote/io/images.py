@@ -100,16 +100,16 @@ def read_image(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:
         return np.array(_convert_to_rgb(orient(picture)), dtype=np.uint8, order="C")
 
 
-def read_enough(path: Path | str, size: int = SEEN) -> tuple[np.ndarray, tuple[int, int]]:
-    """As `read_image`, for what is scaled down to `size` anyway; and (height, width) of the whole picture.
+def read_enough(path: Path | str, longest: int = 2 * SEEN) -> tuple[np.ndarray, tuple[int, int]]:
+    """As `read_image`, for what is scaled down anyway; and (height, width) of the whole picture.
 
-    A JPEG file is decoded at the smallest half, quarter or eighth that is still twice as large as `size`, or as `SEEN`
-    if that is more, for a fraction of the time and memory.
+    A JPEG file is decoded at the smallest half, quarter or eighth whose longer side has at least `longest` pixels, for
+    a fraction of the time and memory.
     """
     with open_picture(path) as picture:
         width, height = picture.size
         if picture.format == "JPEG" and picture.mode in ("L", "RGB"):
-            scale = 2 * max(SEEN, size) / max(width, height)
+            scale = longest / max(width, height)
             picture.draft(picture.mode, (ceil(width * scale), ceil(height * scale)))
         image = np.array(_convert_to_rgb(orient(picture)), dtype=np.uint8, order="C")
         is_turned = read_orientation(picture) >= 5

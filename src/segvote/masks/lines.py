@@ -23,6 +23,8 @@ RADII = (0, 1, 2, 4)
 REACH = 8
 # Responses are counted in steps of 1 / 32 of a unit of Lab, up to 64 units.
 STEPS_PER_UNIT, N_STEPS = 32, 2048
+# Part of a segment that exceeds its peak: a line that crosses a segment covers a few hundredths of it.
+PEAK_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -103,9 +105,35 @@ def count_responses(lab: np.ndarray, chosen: np.ndarray | None = None) -> np.nda
     counts = np.empty((len(FILTERS), N_STEPS), dtype=np.int64)
     for row, line_filter in zip(counts, FILTERS, strict=True):
         response = line_filter.apply(smooth)
-        steps = (response if chosen is None else response[chosen]).ravel() * STEPS_PER_UNIT
-        row[:] = np.bincount(steps.clip(0, N_STEPS - 1).astype(np.int64), minlength=N_STEPS)
+        row[:] = np.bincount(_count_steps(response if chosen is None else response[chosen]), minlength=N_STEPS)
     return counts
+
+
+def measure_peaks(lab: np.ndarray, labels: np.ndarray, n_segments: int) -> np.ndarray:
+    """(n_segments, n_filters) float32: the response that a part `PEAK_SHARE` of the pixels of each segment reaches.
+
+    Parameters
+    ----------
+    lab : ndarray
+        (h, w, 3) float32, at most `LINE_SIZE` on the longer side.
+    labels : ndarray
+        (h, w) segment of each pixel.
+    n_segments : int
+        Of the image; one without a pixel here has no response.
+    """
+    smooth, rows = remove_grain(lab), labels.ravel().astype(np.int64) * N_STEPS
+    peaks = np.empty((n_segments, len(FILTERS)), dtype=np.float32)
+    for column, line_filter in enumerate(FILTERS):
+        steps = _count_steps(line_filter.apply(smooth))
+        counts = np.bincount(rows + steps, minlength=n_segments * N_STEPS).reshape(n_segments, N_STEPS)
+        n_reached = (measure_tails(counts) >= PEAK_SHARE).sum(axis=1)
+        peaks[:, column] = np.maximum(n_reached - 1, 0) / STEPS_PER_UNIT
+    return peaks
+
+
+def _count_steps(response: np.ndarray) -> np.ndarray:
+    """Responses of any shape as whole steps, flat."""
+    return (response.ravel() * STEPS_PER_UNIT).clip(0, N_STEPS - 1).astype(np.int64)
 
 
 def measure_tails(counts: np.ndarray) -> np.ndarray:

@@ -9,9 +9,11 @@ from segvote.io.picture_formats import BITS
 from segvote.io.tables import convert_record
 from segvote.voters import METHOD
 
-# Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
 N_LEVELS = 6  # of nested selections, see `segvote.method.extents`
-DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896}
+# The closest look: segments of unusual local contrast are preferred.
+CONTRAST = "contrast"
+# Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
+DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CONTRAST: 896}
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ class _LazyImage:
         """Enough of the picture to scale it down to `size`."""
         size = max(size, SEEN)
         if size not in self._pictures:
-            self._pictures[size], self.shape = read_enough(self._bag.path, size)
+            self._pictures[size], self.shape = read_enough(self._bag.path, 2 * size)
             # Segments and features are cached under the hash that was computed when the bag was listed.
             if hash_file(self._bag.path) != self._bag.digest:
                 raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")

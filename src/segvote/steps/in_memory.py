@@ -21,8 +21,9 @@ from segvote.masks import Decided, Drawing, scale_heat
 from segvote.method.extents import apply_levels, find_extents
 from segvote.method.vote import Vote
 from segvote.progress import Progress
-from segvote.run.settings import Settings
+from segvote.run.settings import CONTRAST, Settings
 from segvote.steps.drawing.choosing import name_refiner
+from segvote.steps.drawing.prior import measure_image_peaks, prefer_contrast
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.extract import segment_image
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
@@ -152,7 +153,7 @@ class _Job:
         segments = list(run_on_all(partial(segment_image, settings), self.images, self.resources, "segment"))
         level, held = levels[0], self._look(levels[0], extractors[0], segments)
         for other, extractor in zip(levels[1:], extractors[1:], strict=True):
-            if wants_closer_look(held.confidence):
+            if wants_closer_look(other, held.confidence):
                 closer = self._look(other, extractor, segments)
                 level, held = (other, closer) if is_better(closer.confidence, held.confidence) else (level, held)
         vote = held.correct(None)
@@ -166,6 +167,8 @@ class _Job:
         features = list(run_on_all(partial(_extract, extractor, level), items, self.resources, "extract features"))
         positive = np.arange(len(self.images)) < self.n_with
         table, _ = build_table(features, segments, positive, extractor, level)
+        if level.detail == CONTRAST:
+            table = prefer_contrast(table, list(run_on_all(measure_image_peaks, items, self.resources)))
         return hold_vote(table, level)
 
     def _draw(self, result: Vote, level: Settings, segments: Sequence[Arrays]) -> ImageMasks:

@@ -82,7 +82,7 @@ class Job:
         load_method()
         look: _Look | None = None
         for number in range(len(self.levels)):
-            if look is None or wants_closer_look(look.voted.held.confidence):
+            if look is None or wants_closer_look(self.levels[number], look.voted.held.confidence):
                 segmented = extract_bags(self._open(number, bags), bags, self.resources)
                 closer = self._vote(number, segmented, corrections)
                 if look is None or is_better(closer.voted.held.confidence, look.voted.held.confidence):
@@ -125,7 +125,7 @@ class Job:
         # Until a look is chosen the record holds the settings that were asked for: another command may continue.
         self.run.write_record(make_record(self.inputs, self.settings, key))
         with self.run.time_step("gather"):
-            opened = open_folder(self.run, level, extractor, good, corrections)
+            opened = open_folder(self.run, level, extractor, good, corrections, resources=self.resources)
         with self.run.time_step("vote"):
             progress("vote", 0, N_VOTE_PARTS)
             neighbours = fetch_neighbours(self.run, good, opened.table, level, keep=number == 0)

@@ -17,10 +17,12 @@ from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.corrections import Corrections, fix_table, make_result_key, measure_painted_shares, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import Settings
+from segvote.run.settings import CONTRAST, Settings
+from segvote.steps.drawing.prior import weigh_contrast
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote, join_frames
+from segvote.steps.workers import Resources
 from segvote.steps.write import Decision
 
 
@@ -155,11 +157,14 @@ def open_folder(
     bags: Sequence[SegmentedImage],
     corrections: Corrections,
     scaled: tuple[SegmentTable, Standardiser] | None = None,
+    resources: Resources = Resources(),
 ) -> Opened:
     """Read the segments of all bags, and what the user corrected of them; `scaled` is the table where it is known."""
-    scaled = scaled or gather_table(folder, bags, extractor, settings)
+    table, standardiser = scaled or gather_table(folder, bags, extractor, settings)
+    if settings.detail == CONTRAST:
+        table = weigh_contrast(folder, bags, table, resources)
     labels = fix_table(folder, bags, corrections), measure_painted_shares(folder, bags, corrections)
-    return Opened(folder, settings, extractor, bags, *scaled, corrections, *labels)
+    return Opened(folder, settings, extractor, bags, table, standardiser, corrections, *labels)
 
 
 def vote(opened: Opened, keep: bool = False) -> Voted:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from segvote.features.networks.sam import SIDE, open_sam
 from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.io.images import read_enough, resize_image, resize_labels
+from segvote.io.images import SEEN, read_enough, resize_image, resize_labels
 from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, apply_user_labels, draw_mask
 from segvote.masks.drawing import PictureReader
@@ -94,7 +94,7 @@ def _wants_superpixels(decided: Decided, drawing: Drawing) -> bool:
 
 def read_picture(path: Path, longest: int) -> np.ndarray:
     """(h, w, 3) uint8: an image file, its longer side at most `longest` pixels."""
-    return resize_image(read_enough(path, longest)[0], longest)
+    return resize_image(read_enough(path, max(longest, 2 * SEEN))[0], longest)
 
 
 def fetch_superpixels(run: RunFolder, segments_key: str, segments: np.ndarray, image_path: Path) -> SuperpixelMap:

@@ -1,0 +1,104 @@
+"""A background prior by local contrast, for objects thinner than a segment: lines that features of segments hide.
+
+The peak of a segment is the local contrast that a small part of it reaches. Where the highest peak of an image tells
+the folders apart, in images that had no part in choosing the filter, segments count by how rare their peak is in
+*without* images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
+from segvote.io.images import resize_image, resize_labels
+from segvote.kernels.pixels import convert_to_lab
+from segvote.masks.lines import LINE_SIZE, measure_peaks
+from segvote.masks.sharpen import measure_agreement
+from segvote.method.table import SegmentTable, make_folds
+from segvote.run.bags import SegmentedImage
+from segvote.run.run_folder import RunFolder
+from segvote.steps.drawing.superpixels import read_picture
+from segvote.steps.workers import Resources, run_on_all
+
+# Raised when peaks come out otherwise: old files are then not used.
+PEAKS_VERSION = 1
+# Probability that the highest peak of a *with* image exceeds that of a *without* image, from which peaks are used.
+MIN_AGREEMENT = 0.75
+# Images of a folder below which no filter is chosen: each half needs two.
+MIN_IMAGES = 4
+
+
+def measure_image_peaks(item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """(n_segments, n_filters) peaks of an image (H, W, 3) uint8 and its segments (h, w)."""
+    image, labels = item
+    lab = convert_to_lab(resize_image(image, LINE_SIZE))
+    return measure_peaks(lab, resize_labels(labels, lab.shape[:2]), int(labels.max()) + 1)
+
+
+@dataclass(frozen=True)
+class PeakReader:
+    """Peaks of the segments of a bag from the run folder; computed from the picture, and kept, where they are not."""
+
+    run: RunFolder
+
+    def __call__(self, bag: SegmentedImage) -> np.ndarray:
+        path = self.run.segments_path(f"{bag.segments_key}.contrast-{PEAKS_VERSION}")
+        arrays = read_if_whole(path)
+        if arrays is not None:
+            return arrays["peaks"]
+        labels = read_arrays(self.run.segments_path(bag.segments_key), ("labels",))["labels"]
+        peaks = measure_image_peaks((read_picture(bag.bag.path, LINE_SIZE), labels))
+        write_arrays(path, peaks=peaks)
+        return peaks
+
+
+def weigh_contrast(
+    run: RunFolder, bags: Sequence[SegmentedImage], table: SegmentTable, resources: Resources
+) -> SegmentTable:
+    """The table of a run's bags with the prior by local contrast; videos have none."""
+    if any(bag.bag.is_video for bag in bags):
+        return table
+    return prefer_contrast(table, list(run_on_all(PeakReader(run), bags, resources, "compare surfaces")))
+
+
+def prefer_contrast(table: SegmentTable, peaks: Sequence[np.ndarray]) -> SegmentTable:
+    """The table with a prior 1 - p, p being the share of *without* segments whose peak is as high.
+
+    Parameters
+    ----------
+    table : SegmentTable
+        Without a prior.
+    peaks : sequence of ndarray
+        (n_segments of the image, n_filters) for each image.
+
+    Returns
+    -------
+    SegmentTable
+        As given where no filter tells the folders apart.
+    """
+    highest = np.array([one.max(axis=0) for one in peaks])
+    n_images = table.positive.sum()
+    if min(n_images, table.n_images - n_images) < MIN_IMAGES or _cross_fit(table, highest) < MIN_AGREEMENT:
+        return table
+    values = np.concatenate(peaks)[:, _choose_filter(highest, table.positive)]
+    sound = np.sort(values[~table.is_candidate])
+    n_as_high = len(sound) - np.searchsorted(sound, values, side="left")
+    return replace(table, prior=1 - (n_as_high + 1) / (len(sound) + 1))
+
+
+def _cross_fit(table: SegmentTable, highest: np.ndarray) -> float:
+    """Agreement of the folders with the highest peaks (n_images, n_filters), of images that chose no filter."""
+    halves, found = make_folds(table, 2), []
+    for half in range(2):
+        seen, other = halves == half, halves != half
+        chosen = _choose_filter(highest[seen], table.positive[seen])
+        found.append(measure_agreement(highest[other, chosen], table.positive[other]))
+    return float(np.mean(found))
+
+
+def _choose_filter(highest: np.ndarray, positive: np.ndarray) -> int:
+    """Number of the filter whose highest peaks (n_images, n_filters) tell the folders apart best."""
+    return int(np.argmax([measure_agreement(column, positive) for column in highest.T]))
