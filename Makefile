@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 CONSTRAINTS ?=
 PIP_CONSTRAINTS := $(if $(CONSTRAINTS),-c $(abspath $(CONSTRAINTS)))
 
-.PHONY: install constraints demo test test-slow test-judges test-torch test-s3 test-data test-oldest test-pythons trust lint bench suite paper licences audit docs docs-pictures dist clean
+.PHONY: install constraints demo test test-slow test-judges test-trainers test-torch test-s3 test-data test-oldest test-pythons trust lint bench suite paper licences audit docs docs-pictures dist clean
 
 install: $(VENV)/.installed
 
@@ -52,6 +52,13 @@ test-judges:
 	$(JUDGES)/bin/pip install -q -e '.[judges]'
 	$(JUDGES)/bin/python -m pytest -q --noconftest -m slow tests/io/test_export_judges.py
 
+# An epoch of Ultralytics (AGPL, so no extra of ours) and FiftyOne's importers on exports; torch from PyPI is 3 GB.
+TRAINERS := .venv-trainers
+test-trainers:
+	test -x $(TRAINERS)/bin/python || $(PYTHON) -m venv $(TRAINERS)
+	$(TRAINERS)/bin/pip install -q -e . fiftyone hypothesis pycocotools pytest pytest-timeout ultralytics
+	$(TRAINERS)/bin/python -m pytest -q --noconftest -m slow tests/io/test_export_trainers.py tests/io/test_export_judges.py -k 'ultralytics or fiftyone'
+
 # Backbones by transformers and torch, tiny ones with random weights, in an environment of their own.
 TORCH := .venv-torch
 test-torch:
@@ -95,7 +102,7 @@ test-pythons:
 LEDGER := $(abspath docs/_build/trust.jsonl)
 trust: install
 	mkdir -p docs/_build && rm -f $(LEDGER)
-	SEGVOTE_LEDGER=$(LEDGER) $(BIN)/python -m pytest -q -m 'not real_data' tests/trust
+	SEGVOTE_LEDGER=$(LEDGER) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not real_data' tests/trust
 
 lint: install
 	$(BIN)/ruff check src tests benchmarks
@@ -125,11 +132,11 @@ docs-pictures: install
 licences: install
 	$(BIN)/python tests/trust/supply.py licences docs/licences.md
 
-# Known weaknesses of the installed packages, from the databases of PyPI and OSV; needs the network.
+# Known weaknesses of the installed packages, from the database of PyPI; fails where one could not be looked up.
 audit: install
 	$(BIN)/pip install -q pip-audit
 	$(BIN)/pip freeze --exclude-editable > $(VENV)/audited.txt
-	$(BIN)/python tests/trust/supply.py audit $(VENV)/audited.txt
+	$(BIN)/python -m pip_audit --strict --no-deps --disable-pip -r $(VENV)/audited.txt
 
 # Wheel and source archive, checked as PyPI does, and the wheel tried in an environment with nothing else in it.
 dist: install

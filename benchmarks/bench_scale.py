@@ -1,7 +1,7 @@
 """A million segments on one machine: seconds, memory, recall and ranking of `Walk` at three sizes; last line JSON.
 
 python benchmarks/bench_scale.py [--quick]
-python benchmarks/bench_scale.py --part size 1000000
+python benchmarks/bench_scale.py --size 1000000
 
 Every size runs in a process of its own, so that its peak memory is its own. The segments are made: a mixture of many
 kinds that vary in a few directions each, in bags of a hundred, with an object planted in the *with* bags beside one of
@@ -21,7 +21,7 @@ import time
 
 import numpy as np
 
-from segvote.kernels import build_vote_graph, neighbours
+from segvote.kernels import build_vote_graph
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
 from segvote.steps.table import estimate_memory
@@ -37,8 +37,6 @@ N_LATENT = 12
 BAG_SPREAD, NOISE = 0.2, 0.7
 # Segments whose true neighbours are looked for among all.
 N_JUDGED = 1000
-# Size of the part that is also fitted exactly as a whole.
-N_FITTED_TWICE = 40_000
 SIZES = (10_000, 100_000, 1_000_000)
 QUICK_SIZES = (2_000, 8_000, 32_000)
 AT_MOST = {"exponent": 1.3, "peak_gb": 6.0, "ap_difference": 0.01}
@@ -74,11 +72,6 @@ def make_set(n_segments: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
     return X, y, bags, truth
 
 
-def name_scores(voter: Walk) -> str:
-    """The same for the same scores, to the last bit."""
-    return hashlib.sha256(voter.scores_.tobytes()).hexdigest()[:16]
-
-
 def measure_size(n_segments: int) -> dict[str, float | str]:
     """One fit, and how its ranking of some segments differs from that with their true neighbours."""
     X, y, bags, truth = make_set(n_segments)
@@ -91,8 +84,8 @@ def measure_size(n_segments: int) -> dict[str, float | str]:
         "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
         "estimated_gb": estimate_memory(*X.shape) / 2**30,
         "recall": voter.recall_,
-        "ap": measure_ap(voter, truth),
-        "scores": name_scores(voter),
+        "ap": average_precision(voter.scores_, truth),
+        "scores": hashlib.sha256(voter.scores_.tobytes()).hexdigest()[:16],  # equal to the last bit
     }
     print(json.dumps(row), flush=True)
     return row | judge_sample(voter, X, bags, truth)
@@ -128,28 +121,9 @@ def search_truly(X: np.ndarray, bags: np.ndarray, rows: np.ndarray, k: int) -> n
     return np.concatenate([search_all(X[part], X, k, bags[part], bags) for part in parts])
 
 
-def fit_twice(n_segments: int) -> dict[str, float]:
-    """AP of a part of the set, fitted by the search that its size would get in a larger set, and exactly."""
-    X, y, bags, truth = make_set(n_segments)
-    usual = neighbours.EXACT_PAIRS
-    row: dict[str, float] = {"n_fitted_twice": n_segments}
-    for name, pairs in (("approximate", 0), ("exact", np.inf)):
-        neighbours.EXACT_PAIRS = pairs  # type: ignore[assignment]
-        started = time.perf_counter()
-        voter = Walk().fit(X, y, bags=bags)
-        row |= {f"seconds_{name}": time.perf_counter() - started, f"ap_{name}": measure_ap(voter, truth)}
-        row[f"recall_{name}"] = voter.recall_
-    neighbours.EXACT_PAIRS = usual
-    return row
-
-
-def measure_ap(voter: Walk, truth: np.ndarray) -> float:
-    return average_precision(voter.scores_, truth)
-
-
-def run_alone(part: str, n_segments: int) -> dict[str, float]:
-    """One part in a process of its own; what it prints last is its figures."""
-    command = [sys.executable, __file__, "--part", part, str(n_segments)]
+def run_alone(n_segments: int) -> dict[str, float]:
+    """One size in a process of its own; what it prints last is its figures."""
+    command = [sys.executable, __file__, "--size", str(n_segments)]
     figures = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
     print(
         "  ".join(f"{n} {value if isinstance(value, str) else f'{value:.4g}'}" for n, value in figures.items()),
@@ -164,7 +138,7 @@ def find_exponent(rows: list[dict[str, float]], clock: str) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def sum_up(rows: list[dict], twice: dict) -> dict:
+def sum_up(rows: list[dict]) -> dict:
     largest = rows[-1]
     found = {
         "exponent": find_exponent(rows, "seconds"),
@@ -172,32 +146,24 @@ def sum_up(rows: list[dict], twice: dict) -> dict:
         "exponent_processor": find_exponent(rows, "processor_seconds"),
         "peak_gb": largest["peak_gb"],
         "recall": min(row["recall_judged"] for row in rows),
-        "ap_difference": max(
-            abs(twice["ap_approximate"] - twice["ap_exact"]),
-            *(abs(row["ap_judged"] - row["ap_judged_exact"]) for row in rows),
-        ),
+        "ap_difference": max(abs(row["ap_judged"] - row["ap_judged_exact"]) for row in rows),
     }
     met = {name: found[name] <= goal for name, goal in AT_MOST.items()}
     met |= {name: found[name] >= goal for name, goal in AT_LEAST.items()}
     # The estimate that refuses a vote before it begins is on the safe side.
     met["estimate"] = largest["peak_gb"] <= largest["estimated_gb"]
-    return found | {"met": met, "sizes": rows, "twice": twice}
-
-
-PARTS = {"size": measure_size, "twice": fit_twice}
+    return found | {"met": met, "sizes": rows}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
-    parser.add_argument("--part", nargs=2, metavar=("PART", "N"), help="one part in this process")
+    parser.add_argument("--size", type=int, metavar="N", help="one size in this process")
     options = parser.parse_args()
-    if options.part:
-        print(json.dumps(PARTS[options.part[0]](int(options.part[1]))))
+    if options.size:
+        print(json.dumps(measure_size(options.size)))
         return
-    rows = [run_alone("size", n) for n in (QUICK_SIZES if options.quick else SIZES)]
-    twice = run_alone("twice", N_FITTED_TWICE // (5 if options.quick else 1))
-    print(json.dumps(sum_up(rows, twice)))
+    print(json.dumps(sum_up([run_alone(n) for n in (QUICK_SIZES if options.quick else SIZES)])))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 Run ``python benchmarks/bench_video.py DATA ...`` with folders like ``video-cars`` (``with/<video>/``,
 ``without/<video>/``, ``masks/<video>/``); a red disc that moves over grey gravel is made and measured in any case.
-``--lengths 100 1000`` measures time and peak memory of one video of so many frames instead. The last line is JSON.
+``--lengths 100 1000`` measures time and peak memory of one video of so many frames instead, ``--stills`` also those of
+all its frames as images.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -155,8 +157,11 @@ def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
         (folder / f"{number:05d}{source.suffix}").symlink_to(source.resolve())
 
 
-def measure_long(data: Path, n_frames: int) -> dict[str, float]:
-    """Seconds, and peak memory in MB of this process after each step, of a video with and one without the object."""
+def measure_long(data: Path, n_frames: int, frames: str) -> dict[str, float]:
+    """Of a video with and one without the object, as videos or with all frames as images.
+
+    Processor seconds and seconds of the clock, and peak memory in MB of this process after each step.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in ("with", "without"):
@@ -167,30 +172,38 @@ def measure_long(data: Path, n_frames: int) -> dict[str, float]:
             found[step] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
         folders = [folder / name for name in ("with", "without", "out")]
-        annotate(*folders, Settings(frames="video"), n_jobs=1, progress=note_peak)
-        return {**found, "seconds": time.perf_counter() - started}
+        annotate(*folders, Settings(frames=frames), n_jobs=1, progress=note_peak)
+        return {**found, "cpu": time.process_time(), "seconds": time.perf_counter() - started}
 
 
-def measure_in_process(data: Path, n_frames: int) -> dict[str, float]:
-    command = [sys.executable, __file__, str(data), "--alone", str(n_frames)]
+def measure_in_process(data: Path, n_frames: int, frames: str) -> dict[str, float]:
+    command = [sys.executable, __file__, str(data), "--alone", str(n_frames), frames]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def format_length(n_frames: int, frames: str, found: dict[str, float]) -> str:
+    peaks = ", ".join(f"{step} {peak:.0f}" for step, peak in found.items() if step not in ("cpu", "seconds"))
+    return (
+        f"{n_frames:5d} frames as {frames}: {found['cpu']:.0f} s of the processor, {2 * n_frames / found['cpu']:.2f} "
+        f"frames each; {found['seconds']:.0f} s at a load of {os.getloadavg()[0]:.0f}; peak in MB after {peaks}"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, nargs="*")
     parser.add_argument("--lengths", type=int, nargs="*", default=[])
-    parser.add_argument("--alone", type=int)
+    parser.add_argument("--stills", action="store_true")
+    parser.add_argument("--alone", nargs=2)
     options = parser.parse_args()
     if options.alone:
-        print(json.dumps(measure_long(options.data[0], options.alone)))
+        print(json.dumps(measure_long(options.data[0], int(options.alone[0]), options.alone[1])))
         return
     if options.lengths:
-        long = {n_frames: measure_in_process(options.data[0], n_frames) for n_frames in options.lengths}
-        for n_frames, found in long.items():
-            peaks = ", ".join(f"{step} {peak:.0f}" for step, peak in found.items() if step != "seconds")
-            print(f"{n_frames:5d} frames: {2 * n_frames / found['seconds']:.1f} frames/s; peak in MB after {peaks}")
-        print(json.dumps(long))
+        for n_frames in options.lengths:
+            for frames in ("video", "images") if options.stills else ("video",):
+                found = measure_in_process(options.data[0], n_frames, frames)
+                print(format_length(n_frames, frames, found), flush=True)
         return
     rows = []
     with tempfile.TemporaryDirectory() as name:

@@ -1,8 +1,7 @@
-"""Voters measured alone: kernel sums against libraries, seconds to fit, bag and instance figures of two MIL sets.
+"""Voters measured alone: seconds to fit, bag and instance figures of two MIL sets.
 
-    python benchmarks/bench_voters.py [--part sums|votes|fits|musk|birdsong] [--quick] [MIL_FOLDER]
+    python benchmarks/bench_voters.py [--part votes|fits|musk|birdsong|window] [--quick] [MIL_FOLDER]
 
-- ``sums``: exact kernel sums against the bare float32 matrix product of the same shape, and densities of libraries.
 - ``votes``: processor seconds of the method's vote over those of its search, by the number of segments.
 - ``fits``: processor seconds of every voter with its defaults on 5,000, 20,000 and 50,000 made segments of 64 features,
   or *refused*, what a quadratic voter says to more pairs than it takes on.
@@ -22,16 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import gaussian_kde
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
 from harness import Given, run_parts, take_least
 from segvote.datasets import make_bags
 from segvote.errors import TooLargeError
-from segvote.kernels import Neighbours, sum_kernel
+from segvote.kernels import Neighbours
 from segvote.method import SegmentAnnotator
 from segvote.method.graph import N_NEIGHBORS
 from segvote.voters import VOTERS
@@ -54,28 +51,6 @@ EARLY = {
 
 
 # Time ----------------------------------------------------------------------------------------------------------------
-
-
-def make_points(n: int, d: int, seed: int = 0) -> np.ndarray:
-    points = np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
-    return points / np.linalg.norm(points, axis=1, keepdims=True)
-
-
-def compare_sums(given: Given) -> dict[str, Any]:
-    scale = 8 if given.quick else 1
-    X, V = make_points(8000 // scale, 1000), make_points(16000 // scale, 1000, seed=1)
-    product, one, two = map(
-        take_least, (lambda: X @ V.T, lambda: sum_kernel(X, V, [0.5]), lambda: sum_kernel(X, V, [0.5, 1.0]))
-    )
-    few, many = make_points(2000 // scale, 100), make_points(8000 // scale, 100, seed=1)
-    ours = take_least(lambda: sum_kernel(few, many, [0.5]), 5)
-    density, estimate = KernelDensity(bandwidth=0.5).fit(many), gaussian_kde(many.T.astype(float), bw_method=0.5)
-    return {
-        "exact_over_matmul": one / product,
-        "second_bandwidth_over_first": (two - one) / one,
-        "speedup_vs_sklearn": take_least(lambda: density.score_samples(few), 1) / ours,
-        "speedup_vs_scipy": take_least(lambda: estimate(few.T.astype(float)), 1) / ours,
-    }
 
 
 def compare_votes(given: Given) -> dict[str, Any]:
@@ -192,7 +167,6 @@ def measure_window(given: Given) -> dict[str, Any]:
 
 
 PARTS = {
-    "sums": compare_sums,
     "votes": compare_votes,
     "fits": time_fits,
     "musk": partial(measure_mil, kind="musk"),

@@ -1,11 +1,10 @@
 """The whole pipeline with its defaults on every set below a folder: one table, worst set first in mind.
 
-    python benchmarks/suite.py [DATA] [--sets cows,steel-patches] [--leave-one-out smoothing=0.2,0.4,0.6]
+    python benchmarks/suite.py [DATA] [--sets cows,steel-patches]
 
 A set is a folder with ``with/``, ``without/`` and ``masks/``. Runs lie in ``build/suite`` and are resumed; what was
-measured with the same settings and version is not measured again. ``--leave-one-out NAME=VALUES`` judges a constant
-that was chosen by looking: for every set the value is chosen on all others, and reported on the one left out. *One
-choice* is the extent that is best for the set by its masks, with the figures of the masks drawn at it.
+measured with the same settings and version is not measured again. *One choice* is the extent that is best for the set
+by its masks, with the figures of the masks drawn at it.
 
 `SuiteArrays` are the runs as arrays, for measurements that hold the vote many times on the same features.
 """
@@ -77,11 +76,11 @@ def list_sets(data: Path, chosen: list[str]) -> list[Path]:
     return found
 
 
-def make_parser(description: str | None, sets: str = "") -> argparse.ArgumentParser:
+def make_parser(description: str | None) -> argparse.ArgumentParser:
     """The arguments that say which sets are measured."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--sets", default=sets, help="names, separated by commas")
+    parser.add_argument("--sets", default="", help="names, separated by commas")
     parser.add_argument("--out", type=Path, default=Path("build/suite"))
     return parser
 
@@ -190,23 +189,6 @@ def summarise(rows: list[Row]) -> dict[str, float]:
     return found
 
 
-def leave_one_out(sets: list[Path], out: Path, choice: str) -> None:
-    """Choose one setting on all sets but one, and report it on that one."""
-    name, _, values = choice.partition("=")
-    options = [type(getattr(Settings(), name))(value) for value in values.split(",")]
-    settings = [replace(Settings(), **{name: value}) for value in options]
-    table = np.array([[measure_set(one, out, each)["miou"] for each in settings] for one in sets])
-    print(f"{'left out':16} " + " ".join(f"{value!s:>7}" for value in options) + "  chosen  its mIoU  best")
-    found = []
-    for index, one in enumerate(sets):
-        chosen = int(np.argmax(np.delete(table, index, axis=0).mean(axis=0)))
-        found.append(table[index, chosen])
-        figures = " ".join(f"{value:7.3f}" for value in table[index])
-        print(f"{one.name:16} {figures}  {options[chosen]!s:>6}  {found[-1]:8.3f}  {table[index].max():.3f}")
-    best = int(np.argmax(table.mean(axis=0)))
-    print(f"mean: left out {np.mean(found):.4f}, chosen on all ({options[best]}) {table[:, best].mean():.4f}")
-
-
 # Runs as arrays ------------------------------------------------------------------------------------------------------
 
 
@@ -294,14 +276,9 @@ def load_set(folder: Path, out: Path) -> SuiteArrays:
 
 
 def main() -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--leave-one-out", default="", metavar="NAME=VALUE,VALUE", help="a setting and its values")
-    given = parser.parse_args()
+    given = make_parser(__doc__).parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     sets = list_sets(given.data, [name for name in given.sets.split(",") if name])
-    if given.leave_one_out:
-        leave_one_out(sets, given.out, given.leave_one_out)
-        return
     rows = []
     for one in sets:
         rows.append(measure_set(one, given.out, Settings()))

@@ -3,7 +3,6 @@
 import asyncio
 import doctest
 import inspect
-import io
 import os
 import shutil
 import signal
@@ -15,14 +14,12 @@ import urllib.request
 import numpy as np
 import pytest
 from PIL import Image
-from rich.console import Console
 
 import segvote
 from segvote import _api, registry
 from segvote._api import comparing, opened
 from segvote.errors import BadInputError, MissingPartError
 from segvote.io.images import read_image
-from segvote.io.progress_bar import draw_progress
 from segvote.method import estimator, table
 from segvote.run import run as run_module
 from segvote.run import settings
@@ -174,11 +171,3 @@ def test_a_script_needs_no_guard_for_its_processes(scenes, tmp_path):
     (tmp_path / "script.py").write_text("\n".join(lines))
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("once ") and done.stdout.count("once") == 1
-
-
-@pytest.mark.parametrize("watched", [True, False])
-def test_progress_is_drawn_where_somebody_watches(watched):
-    console = Console(file=io.StringIO(), force_terminal=watched, width=100)
-    with draw_progress(console=console) as progress:
-        progress("vote", 1, 3)
-    assert ("vote" in console.file.getvalue()) == watched

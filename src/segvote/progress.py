@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
@@ -9,6 +11,7 @@ Item = TypeVar("Item")
 
 # step, done, total
 Progress = Callable[[str, int, int], None]
+PAUSE = 1.0  # seconds between two reports of a watcher
 
 
 def ignore_progress(step: str, done: int, total: int) -> None:
@@ -21,3 +24,24 @@ def count_along(items: Iterable[Item], step: str, total: int, progress: Progress
     for done, item in enumerate(items, start=1):
         yield item
         progress(step, done, total)
+
+
+@contextlib.contextmanager
+def watch(step: str, count: Callable[[], tuple[int, int]], progress: Progress) -> Iterator[None]:
+    """While work is done in any process, report from a thread how much `count` finds done on disk, and of how much."""
+    ended = threading.Event()
+
+    def report() -> None:
+        while not ended.wait(PAUSE):
+            with contextlib.suppress(OSError):  # a file is replaced as it is counted
+                progress(step, *count())
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    total = count()[1]
+    progress(step, total, total)

@@ -38,10 +38,3 @@ def test_a_map_that_is_the_truth_has_figures_of_one():
     drawn = (truth == 255).astype(np.float32)
     truth[:5], drawn[:5] = 128, 1
     assert bench.measure_pixels([drawn], [truth]) == {"pixel_auroc": 1.0, "best_iou": 1.0}
-
-
-def test_half_of_the_without_images_are_held_out(tmp_path):
-    write_surfaces(tmp_path / "set", 2, 5, size=64, area=(0.01, 0.02))
-    stage = bench.lay_out(tmp_path / "set", tmp_path / "stage", None)
-    assert [len(stage.list_images(part)) for part in ("with", "without", "held-out")] == [2, 3, 2]
-    assert len(stage.truths) == 2

@@ -40,6 +40,13 @@ def test_every_stop_signal_has_its_exit_code(listening, number):
     assert stopping.find_exit_code() == 128 + number
 
 
+def test_a_terminal_that_may_go_is_let_go(listening):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stopping.listen_for_stop()
+    os.kill(os.getpid(), signal.SIGHUP)
+    stopping.check_stop()
+
+
 def test_a_command_that_is_told_to_end_takes_its_workers_along():
     code = """
 from segvote.cli.terminal import listen_for_stop

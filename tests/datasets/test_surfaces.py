@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segvote.datasets import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
+from segvote.datasets import DEFECTS, make_surfaces, write_surfaces
 from segvote.datasets.surfaces import make_surface
 from segvote.errors import BadInputError, UnknownNameError
 
@@ -20,8 +20,7 @@ def test_the_area_is_within_its_bounds(kind):
 @kinds
 @pytest.mark.parametrize("ground", ["brick", "grass", "gravel", "sand"])
 def test_the_mask_is_what_was_damaged_and_nothing_else(kind, ground):
-    style = SurfaceStyle(kind, ground, SMALL)
-    whole, scene = (make_surface("with", 0, 3, style, damaged=damaged) for damaged in (False, True))
+    whole, scene = (make_surface("with", 0, 3, kind, ground, SMALL, damaged=damaged) for damaged in (False, True))
     changed = (whole.image != scene.image).any(axis=2)
     assert not changed[~scene.mask].any()
     # Damage may leave a pixel the colour that it had.

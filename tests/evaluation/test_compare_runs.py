@@ -53,7 +53,7 @@ def test_a_comparison_measures_what_annotate_and_evaluate_do(scenes, comparison,
     result = comparison.find("negmin", "color")
     np.testing.assert_allclose(result.measure_ious(), figures.ious)
     np.testing.assert_allclose(result.measure_limits(), figures.limits)
-    assert result.segment_ap == pytest.approx(figures.segment_ap)
+    assert result.segment_ap == pytest.approx(figures.ranking.segment_ap)
     assert result.pixel_ap == pytest.approx(figures.ranking.pixel_ap)
 
 

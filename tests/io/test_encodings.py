@@ -106,21 +106,14 @@ def test_packing_equals_the_slow_packing(counts):
 @pytest.mark.parametrize(
     "rle",
     [
-        {},
         {"size": [2, 3]},
         {"size": [2, 3], "counts": [1, 2]},
         {"size": [2, 3], "counts": [7, -1]},
         {"size": [2, 3], "counts": [6, "x"]},
-        {"size": [2, 3], "counts": [2**70]},
-        {"size": [2, 3], "counts": [[6]]},
         {"size": [2, 3], "counts": [2**62, 2**62, 2**62, 2**62, 6]},
         {"size": [2, 3], "counts": "\x7f"},
-        {"size": [2, 3], "counts": "é"},
-        {"size": [2, 3], "counts": "o"},
         {"size": [2, 3], "counts": "o" * 40 + "0"},
-        {"size": [2], "counts": "6"},
         {"size": [-2, -3], "counts": "6"},
-        {"size": ["2", 3], "counts": "6"},
         {"size": [10**6, 10**6], "counts": [10**12]},
     ],
 )
@@ -234,13 +227,6 @@ def test_free_polygons_are_filled_at_pixel_centres(points):
 def _is_near(x, y, x0, y0, x1, y1):
     length = max(np.hypot(x1 - x0, y1 - y0), 1e-12)
     return np.abs((x - x0) * (y1 - y0) - (y - y0) * (x1 - x0)) / length < 1e-6
-
-
-def test_blocks_of_edges_do_not_change_the_mask(monkeypatch):
-    ring = np.random.default_rng(0).random((200, 2)) * 30
-    whole = rasterise([ring], 20, 25)
-    monkeypatch.setattr("segvote.io.encodings.polygons._MAX_CROSSINGS", 60)
-    np.testing.assert_array_equal(rasterise([ring], 20, 25), whole)
 
 
 @pytest.mark.parametrize("ring", [[[0, 0], [np.nan, 1], [2, 2]], [[0, 0], [1e300, 1], [2, 2]], [[0, 0, 0]], [1, 2, 3]])

@@ -9,7 +9,6 @@ Exports are written with the default options, as the short command does. Where a
 skipped.
 """
 
-import json
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -19,6 +18,7 @@ from mask_examples import MASKS, make_large_mask
 from PIL import Image
 
 from segvote.io import EXPORTS
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import decode_brush, encode_brush
 from segvote.io.exports.base import ExportOptions, measure_box
 from segvote.io.exports.index_pictures import CITYSCAPES_IDS
@@ -63,15 +63,6 @@ def test_label_studio_reads_our_brush_and_writes_the_same_bytes(name):
     theirs = brush.mask2rle(mask.astype(np.uint8) * 255)
     assert theirs == stream
     np.testing.assert_array_equal(decode_brush(theirs, *mask.shape), mask)
-
-
-def test_label_studio_accepts_our_page_and_results(tmp_path, annotations):
-    label_interface = pytest.importorskip("label_studio_sdk.label_interface")
-    for polygons in (False, True):
-        EXPORTS["label-studio"](annotations[:8], tmp_path / "out", ExportOptions(polygons=polygons))
-        page = label_interface.LabelInterface((tmp_path / "out/config.xml").read_text())
-        for task in json.loads((tmp_path / "out/tasks.json").read_text()):
-            assert page.validate_prediction(task["predictions"][0])
 
 
 # CVAT
@@ -241,3 +232,63 @@ def test_labelme_opens_our_files(tmp_path, annotations, polygons):
         found, _ = shape_tools.shapes_to_label(shape, data.shapes, {"car": 1})
         if not polygons:  # its own filling of polygons draws half a pixel more around them
             np.testing.assert_array_equal(found == 1, annotation.parts[0].mask)
+
+
+# FiftyOne: its importers, which need no database; a data set of it needs MongoDB
+
+
+@pytest.fixture
+def fiftyone(monkeypatch, tmp_path):
+    monkeypatch.setenv("FIFTYONE_DISABLE_SERVICES", "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return pytest.importorskip("fiftyone")
+
+
+def read_by_fiftyone(importer, list_masks):
+    """Masks of the images that an importer of FiftyOne finds, by name."""
+    found = {}
+    with importer:
+        for path, metadata, labels in importer:
+            size = (metadata.height, metadata.width) if metadata else Image.open(path).size[::-1]
+            found[PurePosixPath(path).stem] = np.any([np.zeros(size, bool), *list_masks(labels, size)], axis=0)
+    return found
+
+
+def _place_detections(labels, size):
+    for one in labels.detections if labels else []:
+        mask, (x, y) = np.zeros(size, bool), one.bounding_box[:2]
+        left, top = round(x * size[1]), round(y * size[0])
+        mask[top : top + one.mask.shape[0], left : left + one.mask.shape[1]] = one.mask
+        yield mask
+
+
+def test_fiftyone_reads_our_coco_folder(tmp_path, annotations, fiftyone):
+    coco = pytest.importorskip("fiftyone.utils.coco")
+    folder, found = EXPORTS["coco"](annotations, tmp_path / "out", ExportOptions()), {}
+    for subset in ("train", "val"):
+        paths = {
+            "data_path": folder / "images" / subset,
+            "labels_path": folder / f"annotations/instances_{subset}.json",
+        }
+        importer = coco.COCODetectionDatasetImporter(
+            **{name: str(path) for name, path in paths.items()}, label_types="segmentations"
+        )
+        found.update(read_by_fiftyone(importer, _place_detections))
+    assert_same(found, annotations)
+
+
+def test_fiftyone_reads_our_yolo_folder(tmp_path, annotations, fiftyone):
+    yolo = pytest.importorskip("fiftyone.utils.yolo")
+    write_yolo(annotations, tmp_path / "out", val_share=0.2)
+    found = {}
+    for subset in ("train", "val"):
+        importer = yolo.YOLOv5DatasetImporter(
+            yaml_path=str(tmp_path / "out/data.yaml"), split=subset, label_type="polylines"
+        )
+        with importer:
+            for path, _, labels in importer:
+                lines = labels.polylines if labels else []
+                assert all(line.label == "car" and line.filled and line.closed for line in lines)
+                found[PurePosixPath(path).stem] = len(lines)
+    n_regions = {PurePosixPath(one.name).stem: len(list_outlines(one.parts[0].mask)) for one in annotations}
+    assert found == n_regions

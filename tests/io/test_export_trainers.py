@@ -32,7 +32,7 @@ def test_ultralytics_trains_and_validates_an_epoch(dataset, tmp_path, monkeypatc
     ultralytics = pytest.importorskip("ultralytics")
     seen = []
     model = ultralytics.YOLO("yolo11n-seg.yaml")  # without weights: nothing is fetched
-    model.add_callback("on_train_batch_end", lambda trainer: seen.append(trainer.loss_items.tolist()))
+    model.add_callback("on_train_batch_end", lambda trainer: seen.append(float(trainer.loss.sum())))
     options = {"imgsz": 96, "batch": 4, "workers": 0, "plots": False, "amp": False, "device": "cpu"}
     metrics = model.train(data=str(dataset), epochs=1, project=str(tmp_path / "runs"), **options)
     labels = model.trainer.train_loader.dataset.labels

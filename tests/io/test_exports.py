@@ -3,7 +3,6 @@
 import json
 import os
 import weakref
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -88,22 +87,6 @@ def test_strange_names_and_labels_are_kept(tmp_path, format_):
     named = {'a "b" <&> é 名.jpg': MASKS["hole"], "x.y.z.JPG": MASKS["full"], "caf\udce9.png": MASKS["one pixel"]}
     annotations = annotate(named, label='a "b" <&> é')
     assert EXPORTS[format_](annotations, tmp_path, make_options()).exists()
-
-
-@pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"coco", "cvat", "label-studio"}))
-def test_images_with_the_same_stem_do_not_overwrite_each_other(tmp_path, format_):
-    named = {name: MASKS["full"] for name in ["a.jpg", "a.png", "A.jpg", "a-png.gif", "b/a.jpg"]}
-    EXPORTS[format_](annotate(named), tmp_path, make_options())
-    if format_ == "datumaro":
-        items = json.loads((tmp_path / "annotations/default.json").read_text())["items"]
-        assert len({item["id"].casefold() for item in items}) == 5
-    else:
-        pattern = {"yolo": "*a*.txt", "labelme": "*.json", "cityscapes": "*_labelIds.png"}.get(format_, "*a*.png")
-        folder = tmp_path / "SegmentationClass" if format_ == "voc" else tmp_path
-        found = [
-            str(path).casefold() for path in folder.rglob("*") if fnmatch(path.name.casefold(), pattern.casefold())
-        ]
-        assert len(set(found)) == 5
 
 
 @pytest.mark.parametrize("name", ["/a.jpg", "x/../../a.jpg"])
@@ -192,14 +175,6 @@ def test_upright_pictures_keep_their_bytes(tmp_path, photograph, images):
     place_image(photograph, tmp_path / "b.jpg", ExportOptions(images=images))
     assert (tmp_path / "a.jpg").read_bytes() == (tmp_path / "b.jpg").read_bytes()
     assert (tmp_path / "a.jpg").samefile(tmp_path / "b.jpg") == (images == "link")
-
-
-def test_a_read_only_picture_can_be_linked_again(tmp_path, photograph):
-    (tmp_path / "a.jpg").chmod(0o444)
-    for _ in range(2):
-        place_image(photograph, tmp_path / "out/b.jpg", ExportOptions())
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.jpg"]
-    assert (tmp_path / "out/b.jpg").samefile(tmp_path / "a.jpg")
 
 
 def test_pictures_are_copied_where_links_fail(tmp_path, photograph, monkeypatch):

@@ -160,6 +160,13 @@ def test_a_lock_that_links_to_a_file_is_not_written_to(tmp_path, kind):
     assert (tmp_path / "precious").read_text() == "keep me"
 
 
+def test_a_pipe_for_a_lock_is_not_waited_for(tmp_path):
+    (tmp_path / "run").mkdir()
+    os.mkfifo(tmp_path / "run" / ".lock")
+    with hold_folder(tmp_path / "run"):
+        pass
+
+
 @pytest.mark.parametrize("place", ["/dev/null", "/dev/null/run", "/proc/run"])
 def test_a_place_that_cannot_be_a_folder_is_refused(place):
     with pytest.raises(BadInputError, match="choose another -o folder"), hold_folder(Path(place)):

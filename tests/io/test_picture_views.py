@@ -50,6 +50,13 @@ def test_channels_are_no_pages_and_the_first_three_are_read(tmp_path):
         assert read_image(tmp_path / name)[0, 0].tolist() == [0, 10, 20]
 
 
+def test_pages_compressed_in_a_way_only_pillow_knows_are_read(tmp_path):
+    first, *rest = [Image.fromarray(page) for page in make_pages(3)]
+    first.save(tmp_path / "a.tif", save_all=True, append_images=rest, compression="tiff_lzw")
+    assert count_pages(tmp_path / "a.tif") == 3
+    assert read_image(name_view(tmp_path / "a.tif", PictureView("2"))).max() == 30
+
+
 def test_a_window_of_percentiles_spreads_what_few_bits_hold(tmp_path):
     values = np.linspace(30_000, 30_400, 200 * 200).reshape(200, 200).astype(np.uint16)
     tifffile.imwrite(tmp_path / "a.tif", values)

@@ -16,10 +16,6 @@ def clustered():
     return X.astype(np.float32), np.arange(3000) // 20
 
 
-def make_search(X, bags, k=10):
-    return approximate._ListSearch(approximate._Lists.make(X), X, X, (bags, bags), k)
-
-
 def test_most_neighbours_are_found_and_none_of_the_own_bag(clustered, monkeypatch):
     X, bags = clustered
     exact = search_neighbours(X, X, 10, bags, bags)
@@ -58,18 +54,6 @@ def test_how_much_is_done_at_once_changes_no_neighbour(clustered, monkeypatch, n
     monkeypatch.setattr(*name, 700)
     found = approximate.search_approximately(X, X, 10, bags, bags, 0)
     assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
-
-
-def test_the_lists_looked_at_hold_most_neighbours(clustered):
-    X, bags = clustered
-    rows = np.arange(0, 3000, 30)
-    true = approximate.search_all(X[rows], X, 10, bags[rows], bags)
-    search = make_search(X, bags)
-    n_lists = search.count_lists(rows, true)
-    looked_at, homes = search.lists.rank(X[rows], n_lists), search.lists.rank(X, 1)[:, 0]
-    held = np.mean([np.isin(homes[one], seen).mean() for one, seen in zip(true, looked_at, strict=True)])
-    assert held >= approximate.LISTED_RECALL
-    assert n_lists < search.lists.index.nlist / 2
 
 
 def test_neighbours_are_found_beyond_the_own_bag(monkeypatch):

@@ -10,14 +10,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 
 HEIGHT, WIDTH, N_SEGMENTS = 60, 80, 10
-LOG = (
-    {"step": "start", "settings": {"voter": "ekde"}},
-    {"step": "bags", "n_jobs": 2, "worker_seconds": {"segment": 1.5, "extract": 2.5}},
-    {"step": "extract", "seconds": 3.25},
-    {"step": "vote", "seconds": 0.5},
-    {"step": "write", "seconds": 0.25},
-    {"step": "model", "seconds": 0.01},
-)
 
 
 def make_bag(name, bag_label, uncertainty=0.0, score=0.5, excluded=False):
@@ -50,7 +42,7 @@ DEFAULT_BAGS = (
 )
 
 
-def write_run(folder, bags=DEFAULT_BAGS, problems=(), log=LOG, inputs=None, confidence=None):
+def write_run(folder, bags=DEFAULT_BAGS, problems=(), inputs=None, confidence=None):
     """Write a run folder whose pictures are noise; returns the folder."""
     rng = np.random.default_rng(0)
     inputs = inputs or {bag_label: folder.parent / f"{folder.name}-{bag_label}" for bag_label in ("with", "without")}
@@ -88,6 +80,4 @@ def write_run(folder, bags=DEFAULT_BAGS, problems=(), log=LOG, inputs=None, conf
             "confidence": confidence or {},
         }
     )
-    for line in log:
-        run.log(**line)
     return folder

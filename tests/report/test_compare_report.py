@@ -7,8 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
-from segvote.cli.compare import split_names
-from segvote.errors import UnknownNameError
 from segvote.evaluation.compare import Plan, compare
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.evaluation.compare_stage import RULES
@@ -21,7 +19,6 @@ from segvote.report.experiment_tables import (
     list_comparison_rows,
     list_failure_rows,
     list_set_rows,
-    name_methods,
 )
 from segvote.report.figures import Line, draw_lines
 from segvote.run.settings import Settings
@@ -46,12 +43,6 @@ def comparison(scenes, tmp_path_factory):
     plan = Plan(voters=("ekde", "negmin"), features=("color", "absent"))
     out = tmp_path_factory.mktemp("compare_report") / "out"
     return compare(scenes / "with", scenes / "without", scenes / "masks", out, plan, QUICK, n_jobs=1)
-
-
-def test_names_have_as_many_parts_as_they_need():
-    one, other = Combination("ward", "lite0", "ekde"), Combination("ward", "bow", "ekde")
-    assert name_methods([one]) == {one: "ekde"}
-    assert name_methods([one, other]) == {one: "ekde · lite0", other: "ekde · bow"}
 
 
 def test_the_best_method_is_first_and_its_figures_are_bold(tmp_path):
@@ -113,14 +104,6 @@ def test_all_files_are_written(comparison):
     assert page.is_file()
     for extension in ("md", "tex", "csv", "json"):
         assert (comparison.folder / f"comparison.{extension}").stat().st_size > 0
-
-
-def test_names_are_split_and_unknown_ones_listed():
-    assert split_names("all", ["a", "b"]) == ("a", "b")
-    assert split_names(" b, a,b ", ["a", "b"]) == ("b", "a")
-    for text in ("c", ""):
-        with pytest.raises(UnknownNameError):
-            split_names(text, ["a", "b"], "voter")
 
 
 def test_the_command_prints_the_table_and_writes_the_page(scenes, tmp_path):

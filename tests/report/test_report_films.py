@@ -31,11 +31,6 @@ def test_the_line_goes_through_the_heat_of_every_frame():
     np.testing.assert_allclose(points, [[0, HEAD], [WIDTH / 2, (HEAD + HEIGHT) / 2], [WIDTH, HEIGHT]])
 
 
-def test_the_shape_is_the_covered_area_relative_to_the_largest():
-    points = read_points(draw_timeline(MOMENTS), "area")[1:-1]
-    np.testing.assert_allclose(points[:, 1], [(HEAD + HEIGHT) / 2, HEAD, HEIGHT])
-
-
 def test_the_moment_of_a_frame_is_its_area_and_heat():
     frame, heat = Frame(3, 0.25, np.zeros((2, 2, 3), np.uint8)), np.array([[0.8, 0.8], [0.3, 0.1]], np.float32)
     found = measure_moment(DrawnFrame(frame, np.array([[True, True], [False, False]]), heat, 0.125))

@@ -63,16 +63,6 @@ def test_undo_brings_back_the_first_scores_to_the_bit(engine):
     assert (again.user_labels >= 0).sum() == 2
 
 
-def test_a_second_engine_on_the_same_run_sees_every_click(engine, run):
-    click(engine, 2, [4, 5], 1)
-    engine.accept([3], True)
-    other = Engine(run)
-    part = run.get_slice(2)
-    assert np.flatnonzero(other.snapshot.user_labels[part] == 1).tolist() == [4, 5]
-    assert other.snapshot.accepted.tolist().index(True) == 3
-    other.log.close()
-
-
 def test_a_correction_is_a_line_of_its_own_in_who_voted(engine):
     first = wait_for(engine, 0)
     turned = int(not first.decisions[7])
@@ -121,12 +111,6 @@ def test_a_click_is_answered_while_another_is_voted_on(engine, run, monkeypatch)
     fresh = reopening.vote(reopening.reopen(Run(run.folder.path))).result
     np.testing.assert_array_equal(after.scores, fresh.scores)
     np.testing.assert_array_equal(after.decisions, fresh.selected)
-
-
-def test_a_moved_image_counts_as_the_other_kind(engine, run):
-    moved = wait_for(engine, engine.move([0], "without"))
-    assert not moved.positive[0] and moved.moved[0] and not moved.decisions[moved.get_slice(0)].any()
-    assert run.find_image(0).is_file() and run.find_image(0).parent.name == "with"
 
 
 def test_the_last_image_of_a_kind_cannot_be_moved(engine):
@@ -278,15 +262,6 @@ def test_a_vote_that_fails_is_tried_again_with_the_next_action(engine, monkeypat
     wait_until(lambda: engine.last_voted == number and engine.status == "ready")
 
 
-def test_many_images_are_accepted_and_undone_in_one_action(engine):
-    last = engine.accept([0, 2, 4], True)
-    assert last == 3 and engine.snapshot.accepted.tolist()[:5] == [True, False, True, False, True]
-    engine.undo(last)
-    assert not engine.snapshot.accepted.any()
-    engine.redo(last + 1)
-    assert engine.snapshot.accepted.sum() == 3
-
-
 def paint(engine, bag, tool, *points, value=1, radius=3.0, snap=False):
     return engine.paint(bag, Stroke(tool, np.array(points, dtype=float), radius, snap), value)
 
@@ -361,12 +336,3 @@ def test_a_retouch_changes_pixels_and_no_score(engine):
     np.testing.assert_array_equal(after.scores, first.scores)
     assert np.argwhere(engine.draw_mask(0) != before).tolist() == [[int(y), int(x)]]
     assert after.corrected[0] and not after.user_labels.max() >= 0
-
-
-def test_an_image_without_the_object_is_cleared_to_the_pixel(engine, run):
-    wait_for(engine, 0)
-    wait_for(engine, engine.clear([0, 1]))
-    assert not engine.draw_mask(0).any() and not engine.draw_mask(1).any()
-    assert (engine.snapshot.user_labels[run.get_slice(0)] == 0).all()
-    written = export_run(engine.settle())
-    assert not written.read_mask(0).any() and written.bags[0].bag_label == "with"

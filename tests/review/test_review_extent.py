@@ -50,16 +50,6 @@ def test_a_choice_holds_no_new_vote(engine, monkeypatch):
     np.testing.assert_array_equal(after.decisions, decide(engine.run, 4))
 
 
-def test_a_choice_is_undone_and_redone(engine):
-    first = engine.snapshot.decisions.copy()
-    wider = wait_for(engine, engine.choose_extent(N_LEVELS)).decisions
-    assert (wider != first).any()
-    back = wait_for(engine, engine.undo(1))
-    np.testing.assert_array_equal(back.decisions, first)
-    assert (back.change == 0).all()
-    np.testing.assert_array_equal(wait_for(engine, engine.redo(2)).decisions, wider)
-
-
 def test_a_choice_for_one_image_leaves_the_others(engine):
     first = engine.snapshot.decisions.copy()
     after = wait_for(engine, engine.choose_extent(N_LEVELS, [1]))
@@ -68,12 +58,6 @@ def test_a_choice_for_one_image_leaves_the_others(engine):
     first[part] = after.decisions[part]
     np.testing.assert_array_equal(after.decisions, first)
     assert engine.list_levels().tolist() == [2, N_LEVELS] + [2] * (len(engine.run) - 2)
-
-
-def test_a_choice_for_all_replaces_those_for_one(engine):
-    engine.choose_extent(N_LEVELS, [1])
-    after = wait_for(engine, engine.choose_extent(3))
-    np.testing.assert_array_equal(after.decisions, decide(engine.run, 3))
 
 
 @pytest.mark.parametrize("level", [0, N_LEVELS + 1])

@@ -8,7 +8,6 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.review.engine import Engine
-from segvote.review.masks import MAX_LISTED, encode_instances, measure_instances
 from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.steps.export import export
@@ -110,11 +109,3 @@ def test_the_page_is_told_area_box_and_place_of_instances(engine):
         own = instances == number
         assert area == own.sum() and own[top : top + height, left : left + width].sum() == area
         assert own[y, x]
-
-
-def test_crumbs_beyond_the_list_are_counted_and_not_shown():
-    grid = np.zeros((100, 100), dtype=np.int32)
-    grid[::2, ::2] = np.arange(1, 2501).reshape(50, 50)
-    listed, shown, n_instances = decode(encode_instances(grid, 1600))
-    assert (len(listed), shown.max(), n_instances) == (MAX_LISTED, MAX_LISTED, 2500)
-    assert measure_instances(np.zeros((4, 4), dtype=np.int32)).shape == (0, 7)

@@ -1,6 +1,7 @@
 """Attacks over a real socket, byte by byte: refused, logged, and the server still answers."""
 
 import contextlib
+import json
 import shutil
 import socket
 import sqlite3
@@ -13,7 +14,7 @@ pytest.importorskip("starlette")
 
 from segvote.review.serving.guard import MAX_BODY
 from segvote.run.correction_log import read_actions
-from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
 
 
 class Line:
@@ -28,8 +29,8 @@ class Line:
 
     def list_refusals(self):
         """Reasons of what was refused since this line was opened."""
-        log = Run(self.folder).folder.read_log()
-        return [entry["reason"] for entry in log if entry.get("step") == "review refused"][self.n_refused :]
+        log = map(json.loads, RunFolder(self.folder).log_path.read_text().splitlines())
+        return [entry["reason"] for entry in log if "reason" in entry][self.n_refused :]
 
     def send(self, data, patience=600.0):
         """All that comes back until the server hangs up; empty where it does so without a word."""

@@ -57,11 +57,6 @@ def test_a_stroke_outside_is_refused_with_the_size_of_the_image(tool, points):
         draw(tool, *points)
 
 
-def test_a_stroke_that_leaves_the_image_is_cut_at_its_edge():
-    pixels = draw("brush", (-50, 10.5), (80, 10.5))
-    assert pixels[10].all() and pixels.sum() == 30
-
-
 def test_a_snapped_stroke_is_made_of_whole_superpixels():
     superpixels = np.kron(np.arange(6).reshape(2, 3), np.ones((10, 10), dtype=int))
     square = Stroke("polygon", np.array([(1, 1), (12, 1), (12, 9), (1, 9)], dtype=float))
@@ -71,12 +66,6 @@ def test_a_snapped_stroke_is_made_of_whole_superpixels():
     line = Stroke("brush", np.array([(5.0, 5.0), (15.0, 5.0)]), 1.0)
     snapped = snap_to_superpixels(draw_stroke(line, EMPTY, 1), line, superpixels)
     np.testing.assert_array_equal(snapped, superpixels < 2)
-
-
-def test_a_polygon_smaller_than_every_superpixel_stays_as_drawn():
-    small = Stroke("polygon", np.array([(1, 1), (3, 1), (3, 3), (1, 3)], dtype=float))
-    pixels = draw_stroke(small, EMPTY, 1)
-    np.testing.assert_array_equal(snap_to_superpixels(pixels, small, np.zeros((20, 30), dtype=int)), pixels)
 
 
 @pytest.mark.parametrize(

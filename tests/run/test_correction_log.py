@@ -145,6 +145,23 @@ def test_a_replaced_log_refuses_actions(tmp_path, replace):
     log.close()
 
 
+def test_a_log_deleted_while_it_is_written_says_so(tmp_path, monkeypatch):
+    log = make_log(tmp_path / "run")
+    write = log._write
+
+    def write_and_delete(*arguments):
+        written = write(*arguments)
+        remake_folder(tmp_path / "run")
+        return written
+
+    monkeypatch.setattr(log, "_write", write_and_delete)
+    with pytest.raises(ReplacedFolderError):
+        log.append(look(0))
+    rescue_log(log)
+    assert [action.value for action in read_actions(log.path)] == [1, 0]
+    log.close()
+
+
 def test_a_deleted_log_is_rescued_with_its_batches(tmp_path):
     log = make_log(tmp_path / "run", 2)
     log.append_all([look(0, "a"), look(0, "b")])

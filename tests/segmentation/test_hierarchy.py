@@ -5,7 +5,7 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.kernels.pixels import convert_to_lab
-from segvote.segmentation.hierarchy import build_segmentation, build_tree, crop_tree, cut_tree, join_trees
+from segvote.segmentation.hierarchy import build_segmentation, crop_tree, cut_tree, join_trees, link_ward
 from segvote.segmentation.labels import find_neighbours, measure_areas, measure_means, relabel_connected
 from segvote.segmentation.ward import segment_ward
 
@@ -72,7 +72,7 @@ def assert_is_tree(parents, altitudes, n_segments):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_tree_equals_naive_merging(seed):
     image, labels = make_scene(seed, (8, 9))
-    parents, altitudes = build_tree(image, labels)
+    parents, altitudes = link_ward(convert_to_lab(image), labels)
     slow_parents, slow_altitudes = build_tree_slow(image, labels)
     np.testing.assert_array_equal(parents, slow_parents)
     np.testing.assert_allclose(altitudes, slow_altitudes, rtol=1e-4)
@@ -81,7 +81,7 @@ def test_the_tree_equals_naive_merging(seed):
 @pytest.mark.parametrize("n_regions", [1, 2, 3, 10, 50, 10_000])
 def test_a_cut_equals_undoing_merges_one_by_one(n_regions):
     image, labels = make_scene()
-    parents, altitudes = build_tree(image, labels)
+    parents, altitudes = link_ward(convert_to_lab(image), labels)
     regions = cut_tree(parents, altitudes, n_regions)
     np.testing.assert_array_equal(regions, cut_tree_slow(parents, altitudes, n_regions))
     assert regions.max() + 1 == min(n_regions, labels.max() + 1)
@@ -96,7 +96,7 @@ def test_equal_altitudes_are_cut_to_the_number_asked_for():
 @pytest.mark.parametrize("n_regions", [1, 2, 9, 10_000])
 def test_a_cropped_tree_cuts_as_the_whole_tree(n_regions):
     image, labels = make_scene()
-    whole = build_tree(image, labels)
+    whole = link_ward(convert_to_lab(image), labels)
     regions, *cropped = crop_tree(*whole, n_regions)
     assert_is_tree(*cropped, regions.max() + 1)
     np.testing.assert_array_equal(regions, cut_tree(*whole, n_regions))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.segmentation.hierarchy import build_tree, cut_tree
+from segvote.segmentation.hierarchy import cut_tree, link_ward
 from segvote.segmentation.labels import relabel_connected
 from segvote.segmentation.ucm import segment_ucm
 
@@ -13,7 +13,7 @@ def make_ucm(seed=0, shape=(7, 9)):
     """A contour map from a Ward tree: between two pixels stands the altitude at which their segments merge."""
     rng = np.random.default_rng(seed)
     labels = relabel_connected(rng.integers(0, 3, shape))
-    parents, altitudes = build_tree(rng.integers(0, 256, (*shape, 3), dtype=np.uint8), labels)
+    parents, altitudes = link_ward(rng.uniform(0, 100, (*shape, 3)), labels)
     ranks = np.unique(altitudes, return_inverse=True)[1]
     ucm2 = np.zeros((2 * shape[0] + 1, 2 * shape[1] + 1))
     for row, column in np.ndindex(shape):

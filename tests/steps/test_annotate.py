@@ -9,14 +9,13 @@ import pytest
 from PIL import Image
 
 from segvote import annotate
-from segvote.errors import BadInputError, BusyRunError, UnknownNameError, UnreadableImageError
+from segvote.errors import BadInputError, UnknownNameError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.run.bags import list_bags
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.steps.write import MaskWriter
 
@@ -153,11 +152,6 @@ def test_unknown_names_are_refused_before_any_work(scenes, tmp_path, choice):
     with pytest.raises(UnknownNameError, match="the known ones are"):
         run_quick(scenes, tmp_path / "out", replace(QUICK, **choice))
     assert not (tmp_path / "out").exists()
-
-
-def test_two_runs_on_one_folder_are_refused(scenes, tmp_path):
-    with RunFolder(tmp_path / "out").lock(), pytest.raises(BusyRunError, match="another segvote"):
-        run_quick(scenes, tmp_path / "out")
 
 
 def test_a_folder_taken_meanwhile_is_refused(scenes, tmp_path, monkeypatch):

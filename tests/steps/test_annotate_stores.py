@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,15 @@ def test_classes_in_a_store(memory, scenes):
     with open_run(f"{store}/many") as folder:
         image = segvote.Run(folder / "classes/thing").read_image(0)
     assert image.shape == (120, 160, 3)
+
+
+def test_a_run_folder_from_elsewhere_opens_no_store(memory, monkeypatch, tmp_path):
+    run, _ = annotate(memory)
+    copy = shutil.copytree(run.folder.path, tmp_path / "copy")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    monkeypatch.setattr("segvote.io.stores._open_store", lambda uri: pytest.fail("a store was opened"))
+    with open_run(copy) as folder:
+        assert not segvote.Run(folder).find_source(0).exists()
 
 
 def test_a_record_reads_no_other_bucket(memory, monkeypatch, tmp_path):

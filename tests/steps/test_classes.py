@@ -120,6 +120,13 @@ def test_segments_and_features_are_computed_and_stored_once(class_runs):
             assert all(os.path.samefile(own[key], shared[key]) for key in own)
 
 
+def test_where_files_cannot_be_linked_they_are_copied(class_root, class_runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", lambda *paths: (_ for _ in ()).throw(OSError("no links here")))
+    other = annotate_classes(class_root, tmp_path / "run", QUICK, n_jobs=1)
+    assert other.to_coco() == class_runs.to_coco()
+    assert other.runs["red"].read_segments(0)["labels"].any()
+
+
 def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
     monkeypatch.setattr(ColorFeatures, "extract", None)

@@ -7,7 +7,7 @@ from safetensors.numpy import load_file
 
 from segvote.method.held_out import link_unseen, score_linked
 from segvote.steps.model import STEPS, pack, read_model, unpack
-from segvote.steps.predictor import Scorer
+from segvote.steps.predictor import Predictor
 from segvote.steps.reopening import reopen
 
 
@@ -25,7 +25,7 @@ def test_numbers_come_back_to_within_half_a_step():
 def test_votes_change_by_less_than_the_stated_bound(finished_run):
     """Every training segment, scored as one of another image, by the exact features and by those of the model."""
     table = reopen(finished_run).table
-    packed = Scorer.restore(read_model(finished_run.folder.path)).vote
+    packed = Predictor(read_model(finished_run.folder.path)).training
     exact = replace(packed, table=replace(packed.table, X=table.X))
     votes = [score_linked(one, table.X, link_unseen(one, table.X, table.bags)) for one in (packed, exact)]
     change = np.abs(votes[0] - votes[1])

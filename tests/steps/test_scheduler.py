@@ -14,6 +14,7 @@ from segvote.steps import workers
 from segvote.steps.workers import Resources, run_on_all
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 # Dask closes the sockets of processes that were shut down later than the test ends.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -25,7 +26,8 @@ RESULTS = ("masks", "heatmaps", "votes", "segments", "features", "model")
 @pytest.fixture(scope="module")
 def cluster():
     options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
-    with distributed.LocalCluster(n_workers=2, host="127.0.0.1", **options) as started:
+    patience = dask.config.set({"distributed.comm.timeouts.connect": "600s"})  # a busy machine starts processes slowly
+    with patience, distributed.LocalCluster(n_workers=2, host="127.0.0.1", **options) as started:
         yield started
 
 

@@ -99,16 +99,6 @@ def test_an_update_without_changes_writes_nothing(own):
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
 
 
-@pytest.mark.parametrize("step", ["extract_bags", "hold_vote"])
-def test_an_interrupted_update_goes_on(own, parts, fresh, monkeypatch, step):
-    add(parts, own)
-    with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["segvote.steps.job"], step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            update(own, n_jobs=1)
-    assert_same(update(own, n_jobs=1), fresh)
-
-
 def test_an_update_that_fails_leaves_the_record(own):
     before = read_json(own / "run.json")
     (own.parent / "images/with/broken.png").write_bytes(b"no picture")

@@ -11,7 +11,7 @@ from PIL import Image
 pytest.importorskip("av")
 pytest.importorskip("numba")
 
-from segvote import annotate
+from segvote import annotate, progress
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.explain import explain_segment
@@ -24,7 +24,6 @@ from segvote.run.settings import Settings
 from segvote.run.videos import KeyFrames, read_ahead
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
-from segvote.steps.video import write
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
@@ -79,7 +78,7 @@ def reports():
 @pytest.fixture(scope="module")
 def run(data, reports):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write, "PAUSE", 0.001)
+        patch.setattr(progress, "PAUSE", 0.001)
         return annotate(
             data / "with",
             data / "without",
@@ -90,13 +89,14 @@ def run(data, reports):
         )
 
 
-def test_frames_are_counted_while_a_video_is_drawn(run, reports):
-    counts = [done for step, done, total in reports if step == "draw frames" and total == 5 * N_FRAMES]
-    assert counts == sorted(counts) and counts[-1] == 5 * N_FRAMES
-    assert any(0 < count < 5 * N_FRAMES for count in counts)
+@pytest.mark.parametrize(("name", "n_all"), [("draw frames", 5 * N_FRAMES), ("key frames", 5 * 5)])
+def test_frames_are_counted_while_they_are_worked_on(run, reports, name, n_all):
+    counts = [done for step, done, total in reports if step == name and total == n_all]
+    assert counts == sorted(counts) and counts[-1] == n_all
+    assert any(0 < count < n_all for count in counts)
 
 
-def test_folders_of_frames_films_and_images_are_bags_side_by_side(data):
+def test_folders_films_and_images_are_bags_side_by_side(data):
     bags = list_bags(data / "with", data / "without")
     assert [bag.name for bag in bags] == [
         "with/film.mp4",

@@ -1,8 +1,6 @@
-"""Packages that segvote needs: ``supply.py oldest | licences PAGE | audit REQUIREMENTS`` (see the Makefile)."""
+"""Packages that segvote needs: ``supply.py oldest`` and ``supply.py licences PAGE`` (see the Makefile)."""
 
-import json
 import re
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
@@ -71,39 +69,10 @@ def _read_licence(metadata):
     return metadata.get("License-Expression") or ", ".join(classified) or first or "unknown"
 
 
-def judge(report):
-    """Lines about a report of pip-audit, and whether every package was looked up and none is vulnerable."""
-    packages = report["dependencies"]
-    unknown = [f"{one['name']}: not looked up ({one['skip_reason']})" for one in packages if "skip_reason" in one]
-    weak = [
-        f"{one['name']} {one['version']}: {found['id']}, fixed in {', '.join(found['fix_versions']) or 'no version'}"
-        for one in packages
-        for found in one.get("vulns", ())
-    ]
-    last = f"looked up {len(packages) - len(unknown)} of {len(packages)} packages, found {len(weak)} vulnerabilities"
-    return [*weak, *unknown, last], bool(packages) and not (weak or unknown)
-
-
-def audit(requirements):
-    """Ask pip-audit about the lines of a requirements file; returns the exit code."""
-    command = [sys.executable, "-m", "pip_audit", "--no-deps", "--disable-pip", "--format", "json", "-r", requirements]
-    asked = subprocess.run(command, capture_output=True, text=True)
-    try:
-        report = json.loads(asked.stdout)
-    except ValueError:  # no network, most often
-        print(f"nothing was looked up: {asked.stderr.strip()[-400:]}")
-        return 1
-    lines, is_well = judge(report)
-    print("\n".join(lines))
-    return 0 if is_well else 1
-
-
 if __name__ == "__main__":
     what, *paths = sys.argv[1:]
     if what == "oldest":
         print("\n".join([*list_oldest(), *TEST_TOOLS]))
-    elif what == "licences":
+    else:
         rows = "".join(f"| {name} | {text} |\n" for name, text in list_licences().items())
         Path(paths[0]).write_text(INTRODUCTION + rows, encoding="utf-8")
-    else:
-        sys.exit(audit(paths[0]))

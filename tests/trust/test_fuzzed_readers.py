@@ -43,7 +43,7 @@ from segvote.types import Annotation, Part
 
 MAX_MEGABYTES = 2048  # that a reader may take on top of what the process had before: its budget
 MAX_SECONDS = 20  # of the processor, for one file
-N_QUICK, N_WHOLE = 20, int(os.environ.get("SEGVOTE_FUZZ", "2000"))
+N_QUICK, N_WHOLE = 10, int(os.environ.get("SEGVOTE_FUZZ", "2000"))
 
 
 # What spoils: each returns a function of a generator of random numbers.

@@ -96,7 +96,7 @@ def load_commands(names: Iterable[str] = COMMANDS) -> typer.Typer:
 
 
 def name_module(name: str) -> str:
-    # `import` is a keyword of Python, no name for a module.
+    """Module of a command; `import` is a keyword of Python and gets an underscore."""
     return f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}"
 
 
@@ -116,6 +116,7 @@ def arrange_commands() -> None:
 
 
 def get_name(command: CommandInfo) -> str:
+    """What a user types for a command."""
     return command.name or command.callback.__name__  # type: ignore[union-attr]
 
 

@@ -57,6 +57,7 @@ def print_help(command: Any, ctx: Any, with_research: bool = False) -> None:
 
 
 def is_research(parameter: Any) -> bool:
+    """Whether an option is for experiments and shown by ``--help-all`` only."""
     return getattr(parameter, "rich_help_panel", None) == RESEARCH
 
 
@@ -83,6 +84,7 @@ def format_names(option: Any) -> str:
 
 
 def format_default(parameter: Any) -> str:
+    """The default of a parameter as the help shows it."""
     if parameter.required:
         return "required"
     default = parameter.default

@@ -6,7 +6,7 @@
 from segvote.datasets.bags import make_bags
 from segvote.datasets.base import DataItem, DataSet
 from segvote.datasets.scenes import Scene, make_scenes, write_scenes
-from segvote.datasets.surfaces import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
+from segvote.datasets.surfaces import DEFECTS, make_surfaces, write_surfaces
 from segvote.registry import Registry
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "DataItem",
     "DataSet",
     "Scene",
-    "SurfaceStyle",
     "make_bags",
     "make_scenes",
     "make_surfaces",
@@ -34,7 +33,7 @@ DATASETS = Registry(
         "neutral": "segvote.datasets.neutral:load_neutral",
         "oxford-pets": "segvote.datasets.photographs:load_oxford_pets",
         "pittcar": "segvote.datasets.neutral:load_pittcar",
-        "tang-segments": "segvote.datasets.videos:load_tang",
+        "tang-segments": "segvote.datasets.youtube:load_tang",
         "weizmann-horses": "segvote.datasets.photographs:load_weizmann_horses",
         "youtube-objects-v1.0": "segvote.datasets.youtube:load_youtube_objects_v1",
         "youtube-objects-v2.2": "segvote.datasets.youtube:load_youtube_objects_v22",

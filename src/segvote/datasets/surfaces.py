@@ -8,7 +8,6 @@ pixels as the area asks for. Pixels outside the mask are those of the undamaged 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -24,6 +23,7 @@ MARGIN = 0.06
 # Longest line, as a part of the side; a larger area makes lines wider, not longer.
 MAX_LENGTH = 0.7
 N_STEPS = 24  # of a crack
+AREA = (0.001, 0.005)  # part of an image that is damaged
 
 # Draws a field (side, side) for a defect of so many pixels.
 Draw = Callable[[int, int, np.random.Generator], np.ndarray]
@@ -31,37 +31,15 @@ Draw = Callable[[int, int, np.random.Generator], np.ndarray]
 Damage = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
-@dataclass(frozen=True)
-class SurfaceStyle:
-    """What surfaces look like."""
-
-    kind: str = "stain"  # a key of `DEFECTS`: what the *with* images show
-    ground: str = "gravel"  # the surface of all images: ``brick``, ``grass``, ``gravel`` or ``sand``
-    size: int = 1024  # width and height in pixels
-    area: tuple[float, float] = (0.001, 0.005)  # smallest and largest part of the image that is damaged
-
-    def __post_init__(self) -> None:
-        for name, value, known in (("defect", self.kind, DEFECTS), ("ground", self.ground, GROUNDS)):
-            if value not in known:
-                raise UnknownNameError(f"unknown {name} {value!r}; the known ones are: {', '.join(known)}")
-        low, high = self.area
-        if self.size < 64:
-            raise BadInputError(f"expected surfaces of at least 64 pixels, got {self.size}; choose a larger size")
-        if not 10 / self.size**2 <= low <= high <= 0.05:
-            raise BadInputError(
-                f"expected two rising parts of the image, at least ten pixels and at most 0.05, got {self.area}"
-            )
-
-
 def make_surfaces(
     n_with: int = 20,
     n_without: int = 20,
     seed: int = 0,
     *,
-    kind: str = SurfaceStyle.kind,
-    ground: str = SurfaceStyle.ground,
-    size: int = SurfaceStyle.size,
-    area: tuple[float, float] = SurfaceStyle.area,
+    kind: str = "stain",
+    ground: str = "gravel",
+    size: int = 1024,
+    area: tuple[float, float] = AREA,
 ) -> Iterator[Scene]:
     """Make surfaces one after another, those with a defect first.
 
@@ -71,8 +49,14 @@ def make_surfaces(
         Number of images of each bag label.
     seed
         Equal seeds give equal surfaces; one does not depend on how many others there are.
-    kind, ground, size, area
-        As in `SurfaceStyle`.
+    kind
+        A key of `DEFECTS`: what the *with* images show.
+    ground
+        The surface of all images: ``brick``, ``grass``, ``gravel`` or ``sand``.
+    size
+        Width and height in pixels.
+    area
+        Smallest and largest part of the image that is damaged.
 
     Examples
     --------
@@ -81,10 +65,16 @@ def make_surfaces(
     >>> scratched.image.shape, int(scratched.mask.sum())
     ((256, 256, 3), 131)
     """
-    style = SurfaceStyle(kind, ground, size, area)
+    for name, value, known in (("defect", kind, DEFECTS), ("ground", ground, GROUNDS)):
+        if value not in known:
+            raise UnknownNameError(f"unknown {name} {value!r}; the known ones are: {', '.join(known)}")
+    if size < 64:
+        raise BadInputError(f"expected surfaces of at least 64 pixels, got {size}; choose a larger size")
+    if not 10 / size**2 <= area[0] <= area[1] <= 0.05:
+        raise BadInputError(f"expected two rising parts of the image, at least ten pixels and at most 0.05, got {area}")
     for bag_label, count in ((WITH, n_with), (WITHOUT, n_without)):
         for index in range(count):
-            yield make_surface(bag_label, index, seed, style)
+            yield make_surface(bag_label, index, seed, kind, ground, size, area)
 
 
 def write_surfaces(
@@ -93,10 +83,10 @@ def write_surfaces(
     n_without: int = 20,
     seed: int = 0,
     *,
-    kind: str = SurfaceStyle.kind,
-    ground: str = SurfaceStyle.ground,
-    size: int = SurfaceStyle.size,
-    area: tuple[float, float] = SurfaceStyle.area,
+    kind: str = "stain",
+    ground: str = "gravel",
+    size: int = 1024,
+    area: tuple[float, float] = AREA,
 ) -> None:
     """Write surfaces as ``with/``, ``without/`` and ``masks/`` below a folder: the neutral layout, PNG files.
 
@@ -110,19 +100,27 @@ def write_surfaces(
     write_all(Path(folder), make_surfaces(n_with, n_without, seed, kind=kind, ground=ground, size=size, area=area))
 
 
-def make_surface(bag_label: str, index: int, seed: int, style: SurfaceStyle, damaged: bool = True) -> Scene:
+def make_surface(
+    bag_label: str,
+    index: int,
+    seed: int,
+    kind: str,
+    ground: str,
+    size: int,
+    area: tuple[float, float] = AREA,
+    damaged: bool = True,
+) -> Scene:
     """Make one surface; the same arguments give the same one. `damaged` False leaves it as it was before the damage."""
     entropy = [seed, index, int(bag_label == WITH)]
     # The pictures have 512 pixels; they are shown at about their own size and go on mirrored.
     rng = np.random.default_rng(entropy)
-    ground = paint_ground([style.ground], style.size, style.size, rng, n_shown=style.size)
-    surface = _light(ground, np.random.default_rng([*entropy, 1]))
-    mask = np.zeros((style.size, style.size), dtype=bool)
+    surface = _light(paint_ground([ground], size, size, rng, n_shown=size), np.random.default_rng([*entropy, 1]))
+    mask = np.zeros((size, size), dtype=bool)
     if bag_label == WITH and damaged:
         rng = np.random.default_rng([*entropy, 2])
-        draw, damage = DEFECTS[style.kind]
-        n_pixels = round(rng.uniform(*style.area) * style.size**2)
-        mask = _take_lowest(draw(style.size, n_pixels, rng), n_pixels)
+        draw, damage = DEFECTS[kind]
+        n_pixels = round(rng.uniform(*area) * size**2)
+        mask = _take_lowest(draw(size, n_pixels, rng), n_pixels)
         surface = np.where(mask[..., None], damage(surface, rng), surface)
     image = (np.clip(surface, 0, 1) * 255).round().astype(np.uint8)
     return Scene(f"{bag_label}-{index:03d}", bag_label, image, mask)

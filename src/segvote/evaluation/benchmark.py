@@ -39,24 +39,10 @@ class RowFeatures:
     deep: str = "lite0"
     words: str = "bow"
 
-    def choose(self, features: str) -> str:
-        """Those for a row of `PAPER_METHODS`."""
-        return {"lite0": self.deep, "bow": self.words}[features]
-
-
-@dataclass(frozen=True)
-class PaperRow:
-    """One method beside the paper's figure."""
-
-    method: str  # the paper's name of it
-    voter: str  # ours
-    features: str
-    own: float  # CorLoc, mean over classes, by each method's own threshold; nan where there is no result
-    printed: float  # the same after the second voting as printed: what the paper measures
-    common: float  # the same by the common rule
-    paper: float | None  # the mean of the paper's figures of the same classes, or None
-    is_same: bool  # the difference is smaller than one shot makes: no difference
-    notes: tuple[str, ...] = ()  # what the voter warned of, or why there is no result, class by class
+    def list_rows(self) -> dict[str, tuple[str, str]]:
+        """Voter and features of the paper's methods and of ours."""
+        kinds = {"lite0": self.deep, "bow": self.words}
+        return {name: (voter, kinds[features]) for name, (voter, features) in PAPER_METHODS.items()} | OURS
 
 
 @dataclass(frozen=True)
@@ -85,10 +71,6 @@ class Benchmark:
         """CorLoc averaged over classes; nan where a class has no result."""
         return float(np.mean([_measure(comparison, voter, features, rule) for comparison in self.classes.values()]))
 
-    def list_paper_rows(self) -> list[PaperRow]:
-        """The paper's methods and ours, beside the paper's figures."""
-        return [self._make_row(method) for method in (*PAPER_METHODS, *OURS)]
-
     def list_notes(self, voter: str, features: str) -> tuple[str, ...]:
         """What a voter warned of, or why it has no result, with the class in which that was."""
         results = [
@@ -99,31 +81,18 @@ class Benchmark:
         ]
         return tuple(f"{name}: {note}" for name, one in results for note in (*one.notes, one.reason) if note)
 
-    def _choose_row(self, method: str) -> tuple[str, str]:
-        if method in OURS:
-            return OURS[method]
-        voter, features = PAPER_METHODS[method]
-        return voter, self.row_features.choose(features)
-
-    def _find_paper(self, method: str) -> float | None:
+    def find_paper(self, method: str) -> float | None:
         """Mean of the paper's figures of the classes measured; None where it lacks one of them."""
         figures = [find_paper_corloc(self.name, name, method) for name in self.classes]
         known = [figure for figure in figures if figure is not None]
         return float(np.mean(known)) if len(known) == len(figures) else None
-
-    def _make_row(self, method: str) -> PaperRow:
-        voter, features = self._choose_row(method)
-        own, printed, common = (self.measure_mean(voter, features, rule) for rule in ("own", PAPER_RULE, "common"))
-        paper = self._find_paper(method)
-        same = paper is not None and abs(printed - paper) < self.resolution
-        return PaperRow(method, voter, features, own, printed, common, paper, same, self.list_notes(voter, features))
 
     def list_class_pairs(self, method: str) -> dict[str, tuple[float, float | None]]:
         """Class to our CorLoc of one of the paper's methods, by `PAPER_RULE`, and to the paper's figure of that class.
 
         nan where we have no result, None where the paper has no such class.
         """
-        voter, features = self._choose_row(method)
+        voter, features = self.row_features.list_rows()[method]
         return {
             name: (_measure(comparison, voter, features, PAPER_RULE), find_paper_corloc(self.name, name, method))
             for name, comparison in self.classes.items()
@@ -137,8 +106,7 @@ def _measure(comparison: Comparison, voter: str, features: str, rule: str) -> fl
 
 def make_paper_plan(row_features: RowFeatures = RowFeatures()) -> Plan:
     """The methods of the paper's table, and ours."""
-    rows = [*OURS.values(), *((voter, row_features.choose(features)) for voter, features in PAPER_METHODS.values())]
-    pairs = tuple(dict.fromkeys(rows))
+    pairs = tuple(dict.fromkeys([*OURS.values(), *row_features.list_rows().values()]))
     voters = tuple(dict.fromkeys(voter for voter, _ in pairs))
     features = tuple(dict.fromkeys(features for _, features in pairs))
     return Plan(voters=voters, features=features, pairs=pairs)

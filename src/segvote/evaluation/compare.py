@@ -28,7 +28,6 @@ from segvote.evaluation.compare_results import (
 )
 from segvote.evaluation.compare_stage import (
     RULES,
-    Count,
     Stage,
     choose_detail,
     count_votes,
@@ -36,8 +35,6 @@ from segvote.evaluation.compare_stage import (
     hash_inputs,
     measure_segments,
     prepare_stage,
-    read_count,
-    write_count,
 )
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_truth import TruthReader, list_truth
@@ -177,9 +174,9 @@ class _Job:
     def _measure(self, combination: Combination, stage: Stage) -> Result:
         settings, key = self._make_settings(combination), self._make_key(combination)
         has_lengths = wants_lengths(combination.features, combination.voter)
-        count = self._vote(stage, settings, has_lengths)
         table = stage.tables[has_lengths]
-        flat, thresholds, decisions = decide_by_rules(table, count.votes, settings, stage.n_matched)
+        votes, seconds, notes = count_votes(table, settings)
+        flat, thresholds, decisions = decide_by_rules(table, votes, settings, stage.n_matched)
         scores = [flat[stage.run.get_slice(index)] for index in stage.truth]
         self._write_scores(key, scores, thresholds[list(stage.truth)], float(flat.min()))
         ranking = rank_segments(scores, list(stage.truth.values()))
@@ -193,23 +190,9 @@ class _Job:
             segment_ap=ranking.segment_ap,
             pixel_ap=ranking.pixel_ap,
             curve=ranking.curve,
-            seconds=round(count.seconds, 3),
-            notes=list(count.notes),
+            seconds=round(seconds, 3),
+            notes=notes,
         )
-
-    def _vote(self, stage: Stage, settings: Settings, has_lengths: bool) -> Count:
-        """Count the votes, or read them: another decision rule asks for no new vote."""
-        # What comes after the vote does not change it.
-        plain = replace(settings, decision="", label="")
-        decided = {"settings": plain.to_dict(), "has_lengths": has_lengths, "input": self.input}
-        path = self.out / "votes" / f"{make_key(version=__version__, **decided)}.npz"
-        count = read_count(path)
-        if count is None:
-            count = count_votes(stage.tables[has_lengths], settings)
-            if not np.isfinite(count.votes).all():
-                raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
-            write_count(path, count)
-        return count
 
     def _write_scores(self, key: str, scores: list[np.ndarray], thresholds: np.ndarray, lowest: float) -> None:
         write_arrays(

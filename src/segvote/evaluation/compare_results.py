@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
 from segvote.evaluation.evaluate import Curve
 from segvote.evaluation.evaluate_segments import measure_ious
-from segvote.io.tables import read_json, write_json
+from segvote.io.tables import convert_record, read_json, write_json
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
 from segvote.voters import METHOD, keeps_lengths
 
@@ -159,24 +158,9 @@ def read_result(folder: Path, key: str) -> Result | None:
     if not path.is_file():
         return None
     try:
-        return _parse(read_json(path))
-    except (DamagedFileError, KeyError, TypeError):
+        return convert_record(read_json(path), Result, path)
+    except DamagedFileError:
         return None
-
-
-def _parse(data: dict[str, Any]) -> Result:
-    def pair(values: Iterable[Sequence[float]]) -> list[tuple[float, float]]:
-        return [(one, other) for one, other in values]
-
-    return Result(
-        **{
-            **data,
-            "combination": Combination(**data["combination"]),
-            "curve": Curve(**data["curve"]),
-            "overlaps": {rule: pair(values) for rule, values in data["overlaps"].items()},
-            "limits": pair(data["limits"]),
-        }
-    )
 
 
 def wants_lengths(features: str, voter: str) -> bool:

@@ -21,12 +21,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, SegvoteError
 from segvote.evaluation.compare_results import cut_ending
 from segvote.evaluation.evaluate import count_image, find_run_truth
 from segvote.evaluation.evaluate_segments import CountedTruth, count_video
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
-from segvote.io.arrays import read_arrays, write_arrays
+from segvote.io.arrays import read_arrays
 from segvote.io.images import hash_file
 from segvote.method.table import SegmentTable, smooth_along, weigh_adjacent
 from segvote.progress import Progress, ignore_progress
@@ -147,38 +147,18 @@ def _find_readers(readers: Mapping[str, TruthReader], bag: Bag) -> list[TruthRea
     return [readers[name] for name in sorted(readers) if name.removeprefix(f"{WITH}/").startswith(start)]
 
 
-@dataclass(frozen=True)
-class Count:
-    """What came out of one vote."""
-
-    votes: np.ndarray  # (n_segments,) the voter's own scores
-    seconds: float  # processor time it took
-    notes: tuple[str, ...] = ()  # what the voter warned of
-
-
-def count_votes(table: SegmentTable, settings: Settings) -> Count:
-    """Let the segments vote, here and now."""
+def count_votes(table: SegmentTable, settings: Settings) -> tuple[np.ndarray, float, list[str]]:
+    """Let the segments vote: the voter's own scores (n_segments,), processor seconds, what it warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         started = time.process_time()
         held = hold_vote(table, settings)
         seconds = time.process_time() - started
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
-    return Count(np.asarray(held.vote.votes, dtype=np.float64), seconds, tuple(dict.fromkeys(notes)))
-
-
-def write_count(path: Path, count: Count) -> None:
-    """Keep a count; see `read_count`."""
-    write_arrays(path, votes=count.votes, seconds=np.array(count.seconds), notes=np.array(count.notes, dtype=np.str_))
-
-
-def read_count(path: Path) -> Count | None:
-    """The count in a file, or None where there is no whole one."""
-    try:
-        arrays = read_arrays(path)
-        return Count(arrays["votes"], float(arrays["seconds"]), tuple(map(str, arrays["notes"])))
-    except (DamagedFileError, KeyError):
-        return None
+    votes = np.asarray(held.vote.votes, dtype=np.float64)
+    if not np.isfinite(votes).all():
+        raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
+    return votes, seconds, list(dict.fromkeys(notes))
 
 
 def decide_by_rules(

@@ -25,7 +25,7 @@ from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, li
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
 from segvote.method.extents import N_LEVELS
-from segvote.metrics.bootstrap import Interval, bootstrap_mean
+from segvote.metrics.bootstrap import bootstrap_mean
 from segvote.metrics.boundary import PixelAgreement, has_outline, measure_boundary_f, measure_pixel_agreement
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
@@ -115,10 +115,6 @@ class Evaluation:
         return len(self.images)
 
     @property
-    def segment_ap(self) -> float:
-        return self.ranking.segment_ap
-
-    @property
     def ious(self) -> np.ndarray:
         return np.array([image.iou for image in self.images])
 
@@ -145,20 +141,14 @@ class Evaluation:
         known = [image.instances for image in self.images if image.instances is not None]
         return sum_instances(known) if known else None
 
-    def measure_corloc_interval(self) -> Interval:
-        return bootstrap_mean((self.ious > self.threshold).astype(float))
-
-    def measure_miou_interval(self) -> Interval:
-        return bootstrap_mean(self.ious)
-
     def to_dict(self) -> dict[str, Any]:
         """The figures by name; `corloc` is what the paper calls average precision."""
-        corloc, miou = self.measure_corloc_interval(), self.measure_miou_interval()
+        corloc, miou = bootstrap_mean(self.ious > self.threshold), bootstrap_mean(self.ious)
         return {
-            "corloc": measure_corloc(self.ious, self.threshold),
+            "corloc": corloc.mean,
             "corloc_low": corloc.low,
             "corloc_high": corloc.high,
-            "miou": float(self.ious.mean()),
+            "miou": miou.mean,
             "miou_low": miou.low,
             "miou_high": miou.high,
             "segment_ap": self.ranking.segment_ap,

@@ -48,7 +48,13 @@ def open_picture(path: Path | str, max_pixels: int = MAX_PIXELS) -> Iterator[Ima
     path, view = split_view(Path(path))
     check_regular_file(path)
     try:
-        with _open_view(path, view, max_pixels) as picture:
+        try:
+            opened = _open_view(path, view, max_pixels) if str(view) else Image.open(path, formats=list_formats())
+        except UnidentifiedImageError:
+            if not has_tiff_signature(path):
+                raise
+            opened = open_tiff_page(path, view, max_pixels)
+        with opened as picture:
             _check_pixels(path, picture.size, max_pixels)
             yield picture
     except UnreadableImageError:
@@ -91,15 +97,9 @@ def orient(picture: Image.Image) -> Image.Image:
 
 
 def _open_view(path: Path, view: PictureView, max_pixels: int) -> Image.Image:
-    is_tiff = has_tiff_signature(path)
-    if is_tiff and str(view):  # Pillow cuts 16-bit colour to eight bits
+    if has_tiff_signature(path):  # Pillow cuts 16-bit colour to eight bits
         return open_tiff_page(path, view, max_pixels)
-    try:
-        picture = Image.open(path, formats=list_formats())
-    except UnidentifiedImageError:
-        if not is_tiff:
-            raise
-        return open_tiff_page(path, view, max_pixels)
+    picture = Image.open(path, formats=list_formats())
     if view.window == BITS or not picture.mode.startswith(("I", "F")):
         return picture
     with picture:

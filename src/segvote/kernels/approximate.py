@@ -1,38 +1,30 @@
 """Neighbours in large sets: inverted lists (faiss's IVF) propose candidates, the full vectors order them.
 
 The lists hold the leading principal components of the voters, four bits for one or two (product quantisation), which
-faiss compares in the processor's registers. A query looks at its nearest lists, as many as hold nearly all true
-neighbours of a sample, and the candidates found there are measured from the full vectors, as many as that sample needs.
-No second copy of the vectors is made, whatever their number, unless they are float64.
+faiss compares in the processor's registers. A query looks at as many of its nearest lists, and measures as many of the
+candidates found there from the full vectors, as a sample needs to find nearly all of its true neighbours. No second
+copy of the vectors is made, whatever their number, unless they are float64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from segvote.kernels.points import centre_points, keep_nearest, list_blocks, run_blocks
-
-# Of queries and of voters.
-Bags = tuple[np.ndarray, np.ndarray]
+from segvote.kernels.points import Bags, centre_points, keep_nearest, list_blocks, search_in_blocks, split_numbers
 
 N_COMPONENTS = 192
 # Bits of a code; components that share one. Of many voters more are nearly alike: from here on each has its own.
 CODE_BITS, COMPONENTS_PER_CODE = 4, 2
 MANY_VOTERS = 200_000
-# Points from which components are learned.
-COMPONENT_POINTS = 8192
 # Times the root of the number of voters: the lists; of how many voters one is learned, and in how many rounds.
 LISTS_PER_ROOT, TRAINING_PER_LIST, ROUNDS = 1.5, 32, 4
-# Lists are looked at that hold this part of the true neighbours of so many queries.
-LISTED_RECALL = 0.985
-N_SAMPLED = 300
-# Candidates measured from the full vectors per neighbour wanted: the first that finds enough in the end.
-MEASURED_PER_NEIGHBOUR = (2, 3, 4, 5, 6, 9, 12, 18)
-WANTED_RECALL = 0.97
+# Part of the true neighbours of so many queries that is wanted.
+WANTED_RECALL, N_SAMPLED = 0.97, 300
+# Lists looked at, and candidates measured per neighbour wanted: the first that finds enough.
+EFFORTS = ((8, 2), (16, 3), (24, 4), (32, 5), (48, 6), (64, 9), (96, 12), (128, 18), (512, 18))
 # One neighbour alone wants the choice of so many.
 LEAST_WANTED = 24
 # Of faiss's ways through the lists one whose results do not depend on how many ask at once, or on threads.
@@ -67,82 +59,50 @@ def search_approximately(
     if voters.dtype != np.float32 or queries.dtype != np.float32:
         centre = voters.mean(axis=0, dtype=np.float64)
         queries, voters = centre_points(queries, centre), centre_points(voters, centre)
-    lists = _Lists.make(voters)
     bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
     true = search_all(queries[rows], voters, k, None if query_bags is None else query_bags[rows], voter_bags)
-    search = _ListSearch(lists, queries, voters, bags, k)
-    search = _adapt(search, rows, true)
-    recall = _count_found(true, search(rows)[1])
+    axes, index = _make_lists(voters)
+    for n_lists, each in EFFORTS:
+        n_measured = min(each * max(k, LEAST_WANTED), len(voters))
+        search = _ListSearch(axes, index, queries, voters, bags, k, min(n_lists, index.nlist), n_measured)
+        recall = _count_found(true, search(rows)[1])
+        if recall >= WANTED_RECALL:
+            break
     if recall < least_recall:
         return None
     # Neighbours look at the same lists: asked together, they find them in the processor's cache.
-    order = np.argsort(lists.rank(queries, 1)[:, 0], kind="stable")
+    nearest = [index.quantizer.assign(axes.apply(queries[part]), 1)[:, 0] for part in _list_parts(queries)]
+    order = np.argsort(np.concatenate(nearest), kind="stable")
     # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
     return *search_in_blocks(search, split_numbers(order, QUERIES_AT_ONCE), k), min(recall, 0.9999)
 
 
-def split_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
-    """Blocks of at most `size` of them."""
-    return [numbers[rows] for rows in list_blocks(len(numbers), size)]
+def _make_lists(voters: np.ndarray) -> tuple[Any, Any]:
+    """Principal axes of voters (n_voters, d), turned so that they differ as much in each; the lists of them."""
+    import faiss
+
+    n_dims, n_lists = min(N_COMPONENTS, voters.shape[1]), _count_lists(len(voters))
+    alone = len(voters) >= MANY_VOTERS or n_dims % COMPONENTS_PER_CODE
+    sample = np.ascontiguousarray(voters[:: max(1, len(voters) // (TRAINING_PER_LIST * n_lists))])
+    axes = faiss.PCAMatrix(voters.shape[1], n_dims, 0, True)
+    axes.train(sample)
+    n_codes = n_dims if alone else n_dims // COMPONENTS_PER_CODE
+    index = faiss.IndexIVFPQFastScan(faiss.IndexFlatL2(n_dims), n_dims, n_lists, n_codes, CODE_BITS)
+    # Codes of the components themselves, not of what a list's centre leaves of them: one table for all lists.
+    index.by_residual, index.implem = False, ONE_BY_ONE
+    for clustering in (index.cp, index.pq.cp):
+        clustering.niter, clustering.min_points_per_centroid = ROUNDS, 1
+    index.train(axes.apply(sample))
+    for rows in _list_parts(voters):
+        index.add(axes.apply(voters[rows]))
+    return axes, index
 
 
-def search_in_blocks(
-    search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], blocks: Sequence[np.ndarray], k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """What `search` finds for blocks that hold the number of each query once, put together."""
-    n_queries = sum(map(len, blocks))
-    squared, indices = np.empty((n_queries, k)), np.empty((n_queries, k), np.int64)
-    for rows, found in zip(blocks, run_blocks(search, blocks), strict=True):
-        squared[rows], indices[rows] = found
-    return squared, indices
-
-
-@dataclass(frozen=True)
-class _Lists:
-    """Voters, put into lists.
-
-    Attributes
-    ----------
-    centre, axes
-        (d,) float64 mean of the voters; (d, n_components) float32 directions of their components, turned.
-    index
-        faiss's ``IndexIVFPQFastScan`` of the components.
-    """
-
-    centre: np.ndarray
-    axes: np.ndarray
-    index: Any
-
-    @classmethod
-    def make(cls, voters: np.ndarray) -> _Lists:
-        """Put voters (n_voters, d) into lists, a few at a time."""
-        import faiss
-
-        centre = voters.mean(axis=0, dtype=np.float64)
-        axes = _find_axes(voters, centre)
-        n_dims, n_lists = axes.shape[1], _count_lists(len(voters))
-        n_codes = _count_codes(len(voters), n_dims)
-        index = faiss.IndexIVFPQFastScan(faiss.IndexFlatL2(n_dims), n_dims, n_lists, n_codes, CODE_BITS)
-        # Codes of the components themselves, not of what a list's centre leaves of them: one table for all lists.
-        index.by_residual, index.implem = False, ONE_BY_ONE
-        for clustering in (index.cp, index.pq.cp):
-            clustering.niter, clustering.min_points_per_centroid = ROUNDS, 1
-        lists = cls(centre, axes, index)
-        sample = voters[:: _find_step(len(voters))]
-        index.train(np.concatenate([lists.project(sample[rows]) for rows in _list_parts(sample)]))
-        for rows in _list_parts(voters):
-            index.add(lists.project(voters[rows]))
-        return lists
-
-    def project(self, points: np.ndarray) -> np.ndarray:
-        """Components (n, n_components) of a few points (n, d)."""
-        return centre_points(points, self.centre) @ self.axes
-
-    def rank(self, points: np.ndarray, n: int) -> np.ndarray:
-        """(n_points, n) the lists that each point is nearest to."""
-        quantizer = self.index.quantizer
-        return np.concatenate([quantizer.search(self.project(points[rows]), n)[1] for rows in _list_parts(points)])
+def _count_lists(n_voters: int) -> int:
+    """A power of two, about so many times the root, of lists long enough to be learned."""
+    wanted = min(LISTS_PER_ROOT * np.sqrt(n_voters), n_voters / TRAINING_PER_LIST)
+    return 1 << max(2, int(np.log2(max(wanted, 1)) + 0.5))
 
 
 def _list_parts(points: np.ndarray) -> list[slice]:
@@ -152,71 +112,32 @@ def _list_parts(points: np.ndarray) -> list[slice]:
 
 @dataclass(frozen=True)
 class _ListSearch:
-    """Numbers of queries to the voters that are found for them.
+    """Numbers of queries to most of their k nearest voters, as `search_neighbours` gives them."""
 
-    Attributes
-    ----------
-    lists
-        Of the voters.
-    queries, voters, bags
-        (n_queries, d); (n_voters, d); bags of both, or None: nothing is left out.
-    k
-        How many neighbours are wanted.
-    n_lists, n_measured
-        How many lists are looked at, and how many candidates are measured.
-    """
-
-    lists: _Lists
+    axes: Any
+    index: Any  # faiss's ``IndexIVFPQFastScan`` of the voters along the axes
     queries: np.ndarray
     voters: np.ndarray
-    bags: Bags | None
+    bags: Bags | None  # None: nothing is left out
     k: int
-    n_lists: int = 1
-    n_measured: int = LEAST_WANTED
+    n_lists: int
+    n_measured: int
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Squared distances and indices of most of the k nearest voters, as `search_neighbours` gives them."""
-        squared, indices = self.ask_lists(rows)
-        # Where the lists have too few voters of other bags, all voters are looked at.
-        lacking = np.flatnonzero(indices[:, -1] < 0)
-        for part in split_numbers(lacking, N_SAMPLED):
-            asked, bags = self.queries[rows[part]], self.bags
-            found = search_all(asked, self.voters, self.k, bags and bags[0][rows[part]], bags and bags[1])
-            squared[part], indices[part] = keep_nearest(asked, self.voters, found, self.k)
-        return squared, indices
-
-    def ask_lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same of the lists alone."""
         import faiss
 
+        asked, bags = self.queries[rows], self.bags
         parameters = faiss.SearchParametersIVF()
         parameters.nprobe = self.n_lists
-        asked = self.lists.project(self.queries[rows])
-        candidates = self.lists.index.search(asked, self.n_measured, params=parameters)[1]
-        if self.bags is not None:
-            candidates[self.bags[1][candidates] == self.bags[0][rows][:, None]] = -1
-        return keep_nearest(self.queries[rows], self.voters, candidates, self.k)
-
-    def count_lists(self, rows: np.ndarray, true: np.ndarray) -> int:
-        """How many of its nearest lists a query looks at to find nearly all true neighbours (n, k) of some queries."""
-        n_lists = self.lists.index.nlist
-        order = self.lists.rank(self.queries[rows], n_lists)
-        ranks = np.empty_like(order)
-        np.put_along_axis(ranks, order, np.arange(n_lists), axis=1)
-        homes = self.lists.rank(self.voters[np.maximum(true, 0).ravel()], 1).reshape(true.shape)
-        wanted = np.take_along_axis(ranks, homes, axis=1)[true >= 0]
-        return 1 + int(np.quantile(wanted, LISTED_RECALL, method="higher")) if len(wanted) else 1
-
-
-def _adapt(search: _ListSearch, rows: np.ndarray, true: np.ndarray) -> _ListSearch:
-    """The search as far as some queries need it to find their true neighbours (n, k)."""
-    search = replace(search, n_lists=search.count_lists(rows, true))
-    for each in MEASURED_PER_NEIGHBOUR:
-        n_measured = min(each * max(search.k, LEAST_WANTED), len(search.voters))
-        search = replace(search, n_measured=n_measured)
-        if _count_found(true, search.ask_lists(rows)[1]) >= WANTED_RECALL:
-            break
-    return search
+        candidates = self.index.search(self.axes.apply(asked), self.n_measured, params=parameters)[1]
+        if bags is not None:
+            candidates[bags[1][candidates] == bags[0][rows][:, None]] = -1
+        squared, indices = keep_nearest(asked, self.voters, candidates, self.k)
+        # Where the lists have too few voters of other bags, all voters are looked at.
+        for part in split_numbers(np.flatnonzero(indices[:, -1] < 0), N_SAMPLED):
+            found = search_all(asked[part], self.voters, self.k, bags and bags[0][rows[part]], bags and bags[1])
+            squared[part], indices[part] = keep_nearest(asked[part], self.voters, found, self.k)
+        return squared, indices
 
 
 def search_all(
@@ -258,29 +179,3 @@ def _count_found(true: np.ndarray, found: np.ndarray) -> float:
     """Part of the true neighbours, row by row, that are among the found ones."""
     hits = [np.isin(one[one >= 0], other) for one, other in zip(true, found, strict=True)]
     return float(np.concatenate(hits).mean()) if any(map(len, hits)) else 1.0
-
-
-def _find_axes(voters: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """(d, n_components) directions in which voters differ most, turned so that they differ as much in each."""
-    # Not a random draw: the same sample on every machine.
-    sample = centre_points(voters[:: max(1, len(voters) // COMPONENT_POINTS)], centre)
-    axes = np.linalg.eigh(sample.T @ sample)[1][:, ::-1][:, :N_COMPONENTS]
-    # All codes have the same number of bits.
-    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(axes.shape[1], axes.shape[1])))[0]
-    return np.ascontiguousarray(axes @ turn, dtype=np.float32)
-
-
-def _count_codes(n_voters: int, n_dims: int) -> int:
-    """Codes of a voter of so many components, as many to each."""
-    return n_dims if n_voters >= MANY_VOTERS or n_dims % COMPONENTS_PER_CODE else n_dims // COMPONENTS_PER_CODE
-
-
-def _find_step(n_voters: int) -> int:
-    """Every so many voters are learned from."""
-    return max(1, n_voters // (TRAINING_PER_LIST * _count_lists(n_voters)))
-
-
-def _count_lists(n_voters: int) -> int:
-    """A power of two, about so many times the root, of lists long enough to be learned."""
-    wanted = min(LISTS_PER_ROOT * np.sqrt(n_voters), n_voters / TRAINING_PER_LIST)
-    return 1 << max(2, int(np.log2(max(wanted, 1)) + 0.5))

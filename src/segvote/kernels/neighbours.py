@@ -10,13 +10,22 @@ exactly, however long it takes. Queries are searched in blocks, by threads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
-from segvote.kernels.points import centre_points, check_finite, keep_nearest, list_blocks
+from segvote.kernels.approximate import search_approximately
+from segvote.kernels.points import (
+    Bags,
+    centre_points,
+    check_finite,
+    keep_nearest,
+    list_blocks,
+    search_in_blocks,
+    split_numbers,
+)
 
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
@@ -115,24 +124,14 @@ def search_with_recall(
         found = search_approximately(queries, voters, k, query_bags, voter_bags, LEAST_RECALL)
         if found is not None:
             return found
-    return *_search_exactly(queries, voters, k, bags), 1.0
-
-
-def _search_exactly(
-    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None
-) -> tuple[np.ndarray, np.ndarray]:
     centre = voters.mean(axis=0, dtype=np.float64)
     points = _centre_all(voters, centre)
-    asked = points if queries is voters else _centre_all(queries, centre)
-
     runs = _find_runs(bags) if queries is voters and bags is not None else None
     if runs is not None:
-        return search_in_blocks(lambda rows: _search_beside(points, rows, runs, k), _split_runs(runs), k)
-
-    def search(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _search_block(asked[rows], points, k, bags and (bags[0][rows], bags[1]))
-
-    return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
+        return *search_in_blocks(partial(_search_beside, points, runs, k), _split_runs(runs), k), 1.0
+    asked = points if queries is voters else _centre_all(queries, centre)
+    blocks = split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK)
+    return *search_in_blocks(partial(_search_block, asked, points, k, bags), blocks, k), 1.0
 
 
 def _find_runs(bags: Bags) -> np.ndarray | None:
@@ -149,7 +148,7 @@ def _split_runs(runs: np.ndarray) -> list[np.ndarray]:
     return [rows for bag in pairwise(runs) for rows in split_numbers(np.arange(*bag), QUERIES_PER_BLOCK)]
 
 
-def _search_beside(points: np.ndarray, rows: np.ndarray, runs: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _search_beside(points: np.ndarray, runs: np.ndarray, k: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The nearest points before and behind the bag that the rows are of."""
     place = int(np.searchsorted(runs, rows[0], side="right"))
     start, stop = int(runs[place - 1]), int(runs[place])
@@ -167,8 +166,11 @@ def _centre_all(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return centred
 
 
-def _search_block(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None) -> tuple[np.ndarray, np.ndarray]:
-    """Ask for more and more candidates until every query has k from other bags."""
+def _search_block(
+    points: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None, asked: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ask for more and more candidates until every query, of the points that are asked for, has k from other bags."""
+    queries = points[asked]
     squared = np.full((len(queries), k), np.inf)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
     waiting = np.arange(len(queries))
@@ -177,7 +179,7 @@ def _search_block(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | 
         candidates = _search_candidates(queries[waiting], voters, n_candidates)
         foreign = np.ones(candidates.shape, dtype=bool)
         if bags is not None:
-            foreign = bags[1][candidates] != bags[0][waiting][:, None]
+            foreign = bags[1][candidates] != bags[0][asked[waiting]][:, None]
         # The spare ones stay spare: a row counts as served only when they are left over.
         served = (foreign.sum(axis=1) >= k + SPARE_CANDIDATES) | (n_candidates == len(voters))
         rows = waiting[served]

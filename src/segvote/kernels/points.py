@@ -5,18 +5,18 @@ Every block is computed by one thread, so that the number of threads cannot chan
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+# Of queries and of voters.
+Bags = tuple[np.ndarray, np.ndarray]
 # Distances measured at once: they stay in the processor's cache.
 PAIRS_AT_ONCE = 1 << 18
 
@@ -26,15 +26,25 @@ def list_blocks(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def run_blocks(function: Callable[[Item], Result], blocks: Sequence[Item]) -> Iterator[Result]:
-    """Yield ``function(block)`` for every block in order, by as many threads as there are cores."""
-    if len(blocks) == 1:
-        # All threads may help: with one block there is nothing that their number could change.
-        yield function(blocks[0])
-        return
-    # OpenMP has a number of threads for every thread, BLAS one for all.
-    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count(), initializer=_compute_alone) as pool:
-        yield from pool.map(function, blocks)
+def split_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
+    """Blocks of at most `size` of them."""
+    return [numbers[rows] for rows in list_blocks(len(numbers), size)]
+
+
+def search_in_blocks(
+    search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], blocks: Sequence[np.ndarray], k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `search` finds for blocks that hold the number of each query once, by as many threads as there are cores."""
+    n_queries = sum(map(len, blocks))
+    squared, indices = np.empty((n_queries, k)), np.empty((n_queries, k), np.int64)
+    # All threads may help where there is one block: there is nothing that their number could change. Otherwise OpenMP
+    # has a number of threads for every thread, BLAS one for all.
+    limits = threadpool_limits(1) if len(blocks) > 1 else contextlib.nullcontext()
+    with limits, ThreadPoolExecutor(os.cpu_count(), initializer=_compute_alone) as pool:
+        found = map(search, blocks) if len(blocks) == 1 else pool.map(search, blocks)
+        for rows, (distances, numbers) in zip(blocks, found, strict=True):
+            squared[rows], indices[rows] = distances, numbers
+    return squared, indices
 
 
 def _compute_alone() -> None:

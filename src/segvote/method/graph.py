@@ -10,12 +10,14 @@ import numpy as np
 from scipy import sparse
 
 from segvote.kernels import Neighbours
+from segvote.kernels.points import list_blocks
 from segvote.method.linear import fit_direction
 from segvote.method.table import SegmentTable
 
 N_NEIGHBORS = 40
 # How far features are stretched along the direction that tells the folders apart.
 GAIN = 4.0
+ROWS_PER_BLOCK = 1024
 
 
 def search_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
@@ -45,6 +47,10 @@ def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) 
 
 def stretch(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:
     """(n, d) ``x + (gain - 1) (u . x) u``: features stretched along u (d,), of length one or zero."""
-    # Sums over columns, not products: a row's rounding then does not depend on how many rows there are.
-    along = np.einsum("ij,j->i", X.astype(np.float64), direction)
-    return (X + (gain - 1) * along[:, None] * direction).astype(X.dtype)
+    stretched = np.empty_like(X)
+    # A few rows at a time: in float64 all of them would be the largest array of a vote.
+    for rows in list_blocks(len(X), ROWS_PER_BLOCK):
+        # Sums over columns, not products: a row's rounding then does not depend on how many rows there are.
+        along = np.einsum("ij,j->i", X[rows].astype(np.float64), direction)
+        stretched[rows] = X[rows] + (gain - 1) * along[:, None] * direction
+    return stretched

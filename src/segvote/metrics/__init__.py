@@ -12,7 +12,6 @@ from segvote.metrics.overlap import (
     measure_box_iou,
     measure_corloc,
     measure_iou,
-    measure_limit,
 )
 from segvote.metrics.ranking import average_precision, measure_auc, precision_recall
 
@@ -36,7 +35,6 @@ __all__ = [
     "measure_box_iou",
     "measure_corloc",
     "measure_iou",
-    "measure_limit",
     "measure_pixel_agreement",
     "precision_recall",
     "sum_instances",

@@ -51,15 +51,23 @@ def measure_pixel_agreement(mask: ArrayLike, truth: ArrayLike, tolerance: float 
     PixelAgreement
         Both 1 where nothing was to be found and nothing was found, both 0 where only one of the two is empty.
     """
-    mask = np.asarray(mask, dtype=bool)
-    is_object, is_visible = split_truth(truth)
+    mask, is_object, is_visible = _check_pair(mask, truth)
+    return _compare(mask & is_visible, is_object, tolerance)
+
+
+def _check_pair(mask: ArrayLike, truth: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Mask, object pixels and visible pixels of the truth, (h, w) bool each."""
+    mask, (is_object, is_visible) = np.asarray(mask, dtype=bool), split_truth(truth)
     if mask.ndim != 2 or mask.shape != is_object.shape:
         raise BadInputError(f"mask and truth must be images of one size, got {mask.shape} and {is_object.shape}")
-    mask = mask & is_visible
-    if not mask.any() or not is_object.any():
-        agrees = float(mask.any() == is_object.any())
+    return mask, is_object, is_visible
+
+
+def _compare(found: NDArray[np.bool_], wanted: NDArray[np.bool_], tolerance: float) -> PixelAgreement:
+    if not found.any() or not wanted.any():
+        agrees = float(found.any() == wanted.any())
         return PixelAgreement(agrees, agrees)
-    return PixelAgreement(measure_nearby(mask, is_object, tolerance), measure_nearby(is_object, mask, tolerance))
+    return PixelAgreement(measure_nearby(found, wanted, tolerance), measure_nearby(wanted, found, tolerance))
 
 
 def measure_nearby(pixels: NDArray[np.bool_], others: NDArray[np.bool_], tolerance: float) -> float:
@@ -110,13 +118,6 @@ def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = 2.0
     float
         In [0, 1]; 1 if neither has a boundary, 0 if only one has.
     """
-    mask = np.asarray(mask, dtype=bool)
-    is_object, is_visible = split_truth(truth)
-    if mask.ndim != 2 or mask.shape != is_object.shape:
-        raise BadInputError(f"mask and truth must be images of one size, got {mask.shape} and {is_object.shape}")
+    mask, is_object, is_visible = _check_pair(mask, truth)
     found = find_boundary(mask & is_visible, ~mask & is_visible)
-    wanted = find_boundary(is_object, ~is_object & is_visible)
-    if not found.any() or not wanted.any():
-        return float(found.any() == wanted.any())
-    precision, recall = measure_nearby(found, wanted, tolerance), measure_nearby(wanted, found, tolerance)
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return _compare(found, find_boundary(is_object, ~is_object & is_visible), tolerance).f

@@ -170,24 +170,6 @@ def label_by_truth(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.float64]:
     return _count_inside(fitted, is_object, n_segments) / np.maximum(areas, 1)
 
 
-def measure_limit(labels: ArrayLike, truth: ArrayLike) -> float:
-    """Measure the overlap with the truth when every segment is labelled by the majority of its visible pixels.
-
-    Parameters
-    ----------
-    labels, truth
-        As in `measure_areas`.
-
-    Returns
-    -------
-    float
-        Intersection over union in [0, 1].
-    """
-    is_object, _ = split_truth(truth)
-    majority = label_by_truth(labels, truth) > 0.5
-    return measure_iou(majority[_fit_labels(labels, is_object)], truth)
-
-
 def _fit_labels(labels: ArrayLike, truth: NDArray[np.bool_]) -> NDArray:
     labels = np.asarray(labels)
     if labels.shape[:-2] != truth.shape[:-2]:

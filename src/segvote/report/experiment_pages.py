@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets.paper_table import PAPER_METHODS
-from segvote.evaluation.benchmark import Benchmark
+from segvote.evaluation.benchmark import PAPER_RULE, Benchmark
 from segvote.evaluation.compare_results import Comparison
 from segvote.evaluation.compare_stage import RULES
 from segvote.io.atomic import write_text
@@ -124,18 +124,21 @@ def draw_precision(comparison: Comparison) -> str:
 def list_benchmark_rows(benchmark: Benchmark) -> list[list[str]]:
     """The paper's methods and ours: CorLoc by their own rule, after second voting, by the common rule; the paper's."""
     rows = [["method", "voter", "features", "own", "second", "common", "paper", ""]]
-    for row in benchmark.list_paper_rows():
-        if np.isnan(row.own):
+    for method, (voter, features) in benchmark.row_features.list_rows().items():
+        own, second, common = (benchmark.measure_mean(voter, features, rule) for rule in ("own", PAPER_RULE, "common"))
+        if np.isnan(own):
             continue
-        paper = "" if row.paper is None else f"{row.paper:.2f}"
-        figures = [f"{value:.2f}" for value in (row.own, row.printed, row.common)]
-        rows.append([row.method, row.voter, row.features, *figures, paper, SAME if row.is_same else ""])
+        paper, figures = benchmark.find_paper(method), [f"{value:.2f}" for value in (own, second, common)]
+        is_same = paper is not None and abs(second - paper) < benchmark.resolution
+        known = ["" if paper is None else f"{paper:.2f}", SAME if is_same else ""]
+        rows.append([method, voter, features, *figures, *known])
     return rows
 
 
 def list_benchmark_notes(benchmark: Benchmark) -> list[str]:
     """Why rows have no figure or select nothing: what voters warned of, row by row and class by class."""
-    return [f"{row.method}: {note}" for row in benchmark.list_paper_rows() for note in row.notes]
+    rows = benchmark.row_features.list_rows().items()
+    return [f"{method}: {note}" for method, row in rows for note in benchmark.list_notes(*row)]
 
 
 def list_class_rows(benchmark: Benchmark) -> list[list[str]]:

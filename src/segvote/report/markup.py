@@ -32,18 +32,6 @@ def format_share(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.2g} %"
 
 
-def format_duration(seconds: float) -> str:
-    """Seconds as people say them: 6 ms, 2.3 s, 1 min 5 s, 2 h 3 min."""
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
 def format_table(rows: Iterable[tuple[str, str]], caption: str) -> str:
     """Two columns, a name and its value, both already HTML."""
     body = "".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>\n' for name, value in rows)

@@ -1,8 +1,7 @@
 """One self-contained page about a run: style, script, pictures and figures inside, nothing fetched.
 
-The page is written part by part, so memory does not grow with the number of images. Equal runs give equal bytes but
-for the block between ``<!-- timings -->`` and ``<!-- /timings -->``. Scripts and styles are admitted by their hashes
-alone: whatever a file is called, nothing in its name can run.
+The page is written part by part, so memory does not grow with the number of images. Equal runs give equal bytes.
+Scripts and styles are admitted by their hashes alone: whatever a file is called, nothing in its name can run.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from segvote.report.summary import (
     format_left_out,
     format_parameters,
     format_tiles,
-    format_timings,
     format_title,
 )
 from segvote.report.thumbnails import format_extents
@@ -63,7 +61,7 @@ def list_parts(run: Run) -> Iterator[str]:
 
 
 def _name_page(run: Run) -> str:
-    """All that decides the page but its timings: the result, and the files it is styled by."""
+    """All that decides the page: the result, and the files it is styled by."""
     record = run.record
     told = format_json([record.key, record.problems, record.confidence, record.segvote, record.versions])
     return hashlib.sha256("".join([told, *map(read_static, STATIC)]).encode()).hexdigest()
@@ -124,8 +122,7 @@ def _format_gallery_head(run: Run) -> str:
 def _format_record(run: Run) -> str:
     return (
         '<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n'
-        f'<div class="columns"><div>{format_timings(run.folder.read_log())}</div>\n'
-        f"<div>{format_parameters(run)}</div></div>\n</section>\n"
+        f"{format_parameters(run)}</section>\n"
     )
 
 

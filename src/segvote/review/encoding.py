@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
+from segvote.evaluation.explain import SegmentExplanation
 from segvote.masks import scale_heat
 from segvote.review.snapshot import Snapshot
 
@@ -109,3 +112,30 @@ def _rank(values: np.ndarray) -> np.ndarray:
     if len(values) < 2:
         return np.zeros(len(values))
     return np.searchsorted(np.sort(values), values) / (len(values) - 1)
+
+
+MAX_LINES = 12  # of an explanation, for and against
+
+
+def describe_explanation(explanation: SegmentExplanation, bag: int, segment: int) -> dict[str, Any]:
+    """Contributions to the score of a segment in the words of the page."""
+    groups = {}
+    for title, sign in (("for", 1), ("against", -1)):
+        lines = explanation.list_best(sign)
+        groups[title] = {
+            "total": sum(line.amount for line in lines),
+            "n": len(lines),
+            "rest": sum(line.amount for line in lines[MAX_LINES:]),
+            "lines": [asdict(line) for line in lines[:MAX_LINES]],
+        }
+    return {
+        "bag": bag,
+        "segment": segment,
+        "score": explanation.score,
+        "threshold": explanation.threshold,
+        "selected": explanation.selected,
+        "userLabel": explanation.user_label,
+        "neighbours": explanation.sum_amounts("neighbour"),
+        "constant": explanation.constant,
+        **groups,
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -22,8 +22,8 @@ from segvote.steps.video.draw import SegmentedVideo
 IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
 # How many times fewer regions each level has than the segments, the coarsest first.
 LEVELS = (14, 7, 4, 2, 1)
-MAX_REMEMBERED = 96 << 20
-N_READ = 4  # images at the size of crops that are kept undrawn
+# What is kept: images of 1,600 pixels or less, undrawn; encoded pictures and maps, about 64 MB each; crops.
+N_READ, N_ENCODED, N_CROPS = 4, 128, 2048
 
 
 def list_levels(parents: np.ndarray, altitudes: np.ndarray) -> np.ndarray:
@@ -53,29 +53,24 @@ class Pictures:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._kept: OrderedDict[tuple, bytes] = OrderedDict()
-        self._lock, self._size = threading.Lock(), 0
-        self._read_last: OrderedDict[tuple[int, int], np.ndarray] = OrderedDict()
         self._decoding = threading.Lock()
+        self._read_kept = lru_cache(N_READ)(self._read_anew)
+        self._encode_kept = lru_cache(N_ENCODED)(self._encode)
+        # The segment in its surroundings, all else darkened.
+        self.get_crop = lru_cache(N_CROPS)(lambda bag, segment: encode_jpeg(self.draw_crop(bag, segment)))
+        # Label map and levels, at the size at which the image was segmented.
+        self.get_map = lru_cache(N_ENCODED)(lambda bag: self.encode_labels(bag, self.run.read_segments(bag)["labels"]))
 
     def get_image(self, bag: int) -> bytes:
-        return self._remember(("image", bag), lambda: self._encode_image(bag, IMAGE_SIZE, 88))
+        return self._encode_kept(bag, IMAGE_SIZE, 88)
 
     def get_thumb(self, bag: int) -> bytes:
-        return self._remember(("thumb", bag), lambda: self._encode_image(bag, THUMB_SIZE, 80))
-
-    def get_map(self, bag: int) -> bytes:
-        """Label map and levels, at the size at which the image was segmented."""
-        return self._remember(("map", bag), lambda: self._encode_map(bag))
+        return self._encode_kept(bag, THUMB_SIZE, 80)
 
     def encode_labels(self, bag: int, labels: np.ndarray) -> bytes:
-        """As `get_map`, of a frame of a video."""
+        """Label map (h, w) of a frame of a video, and levels."""
         segments = self.run.read_segments(bag)
         return encode_map(labels, list_levels(segments["parents"], segments["altitudes"]))
-
-    def get_crop(self, bag: int, segment: int) -> bytes:
-        """The segment in its surroundings, all else darkened."""
-        return self._remember(("crop", bag, segment), lambda: encode_jpeg(self.draw_crop(bag, segment)))
 
     def draw_crop(self, bag: int, segment: int) -> np.ndarray:
         """(h, w, 3) uint8 square cut-out around a segment."""
@@ -88,36 +83,17 @@ class Pictures:
         rows, columns = _find_window(mask)
         return _frame(image[rows, columns], mask[rows, columns])
 
-    def _encode_image(self, bag: int, size: int, quality: int) -> bytes:
+    def _encode(self, bag: int, size: int, quality: int) -> bytes:
         return encode_jpeg(self._read(bag, size), quality)
 
     def _read(self, bag: int, size: int) -> np.ndarray:
         """The image with a longest side of at most `size`; the last few are kept, for the crops of one image."""
         # One at a time: while it is decoded a picture may take a gigabyte, and a page asks for six of them at once.
         with self._decoding:
-            if (bag, size) not in self._read_last:
-                self._read_last[bag, size] = resize_image(self.run.read_image(bag), size)
-                while len(self._read_last) > N_READ:
-                    self._read_last.popitem(last=False)
-            self._read_last.move_to_end((bag, size))
-            return self._read_last[bag, size]
+            return self._read_kept(bag, size)
 
-    def _encode_map(self, bag: int) -> bytes:
-        return self.encode_labels(bag, self.run.read_segments(bag)["labels"])
-
-    def _remember(self, key: tuple, make: Callable[[], bytes]) -> bytes:
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        data = make()
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = data
-                self._size += len(data)
-            while self._size > MAX_REMEMBERED:
-                self._size -= len(self._kept.popitem(last=False)[1])
-        return data
+    def _read_anew(self, bag: int, size: int) -> np.ndarray:
+        return resize_image(self.run.read_image(bag), size)
 
 
 def _find_window(mask: np.ndarray) -> tuple[slice, slice]:
@@ -160,7 +136,7 @@ class Frames:
         self.run = run
         self._reading = threading.Lock()
         self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()
-        self._labels: OrderedDict[tuple[int, int], np.ndarray] = OrderedDict()
+        self._carry_kept = lru_cache(MAX_MAPS)(self._carry)
 
     def list_numbers(self, bag: int) -> list[int]:
         """Numbers of the frames of a video; none for an image."""
@@ -176,20 +152,15 @@ class Frames:
         """(h, w) segments of a frame; of the poster, or of an image, for -1."""
         if frame >= 0:
             self._check(bag, frame)
-            return self._carry(bag, frame)
+            with self._reading:
+                return self._carry_kept(bag, frame)
         if frame < -1:
             raise BadInputError(f"expected the number of a frame; got {frame}")
         labels: np.ndarray = self.run.read_segments(bag)["labels"]
         return labels
 
     def _carry(self, bag: int, frame: int) -> np.ndarray:
-        with self._reading:
-            if (bag, frame) not in self._labels:
-                video = SegmentedVideo(self._open_keys(bag), self.run.find_source(bag))
-                self._labels[bag, frame] = video.read_labels(frame)
-            while len(self._labels) > MAX_MAPS:
-                self._labels.popitem(last=False)
-            return self._labels[bag, frame]
+        return SegmentedVideo(self._open_keys(bag), self.run.find_source(bag)).read_labels(frame)
 
     def find_key(self, bag: int, frame: int, segment: int) -> tuple[int, np.ndarray]:
         """The key frame next to a frame of a video that shows a segment, by its number, and its label map (h, w)."""

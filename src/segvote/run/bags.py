@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
@@ -150,4 +150,3 @@ class SegmentedImage:
     problem: str = ""
     n_frames: int = 0  # of a video; 0 for an image
     warning: str = ""  # what of a video or of a stack was left out
-    seconds: dict[str, float] = field(default_factory=dict)

@@ -140,17 +140,6 @@ class RunFolder:
         yield
         self.log(step=step, seconds=round(time.perf_counter() - started, 3))
 
-    def read_log(self) -> list[dict[str, Any]]:
-        """All lines that are whole: the last one may have been cut by a crash."""
-        lines = (
-            self.log_path.read_text(encoding="utf-8", errors="replace").splitlines() if self.log_path.is_file() else []
-        )
-        found = []
-        for line in lines:
-            with contextlib.suppress(ValueError, RecursionError):
-                found.append(json.loads(line))
-        return found
-
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the folder for writing; another process that tries meanwhile gets `BusyRunError`.

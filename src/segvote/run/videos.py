@@ -94,7 +94,7 @@ class KeyFrames:
     def open(cls, run: RunFolder, segments_key: str, features_key: str) -> KeyFrames:
         arrays = read_arrays(run.segments_path(segments_key), FRAME_ARRAYS)
         own = np.arange(len(arrays["frames"]), dtype=np.int32)
-        matches = read_arrays(run.features_path(features_key), ("matches",))["matches"]
+        matches = read_arrays(run.features_path(features_key), ("matches",)).get("matches", own[:0])
         return cls(run, segments_key, arrays, np.concatenate([own, matches]))
 
     def read_labels(self, number: int) -> np.ndarray:
@@ -104,8 +104,7 @@ class KeyFrames:
 
     def find_nearest(self, frame: int) -> int:
         """The key frame nearest to a frame by its number in the source; of the poster for -1."""
-        wanted = int(self.arrays["poster"]) if frame < 0 else frame
-        return int(np.abs(self.arrays["key_indices"] - wanted).argmin())
+        return int(np.abs(self.arrays["key_indices"] - (self.arrays["poster"] if frame < 0 else frame)).argmin())
 
 
 def get_poster_path(run: RunFolder, key: str) -> Path:

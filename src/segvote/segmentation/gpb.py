@@ -3,7 +3,7 @@
 Brightness, colour and texture are compared between half-discs of three sizes in eight directions; a logistic regression
 turns them into a boundary map; the normalised cut of that map adds the global view; watershed basins of the sum are
 merged over their weakest boundary. The numbers of the regressions and the textons are our own, fitted to human
-boundaries by ``benchmarks/fit_gpb.py`` and kept in ``gpb.json`` with their origin.
+boundaries by ``benchmarks/bench_segmentation.py`` and kept in ``gpb.json`` with their origin.
 
 It departs from the original in three places, because each measured better: the second regression works on arcs, not on
 pixels, and asks whether people put the two sides into different segments; an arc is read in its own direction softly;
@@ -103,7 +103,7 @@ def load_model() -> GpbModel:
 
 
 def parse_model(text: str) -> GpbModel:
-    """Fitted numbers from the JSON text that ``benchmarks/fit_gpb.py`` writes."""
+    """Fitted numbers from the JSON text that ``benchmarks/bench_segmentation.py`` writes."""
     stored = json.loads(text)
     arrays = {name: np.array(stored[name], np.float32) for name in ("textons", "pixel_weights", "arc_weights")}
     return GpbModel(**arrays, pixel_bias=stored["pixel_bias"], arc_bias=stored["arc_bias"], origin=stored["origin"])

@@ -83,13 +83,13 @@ def number_by_appearance(values: np.ndarray) -> np.ndarray:
     return ranks[inverse]
 
 
-def build_tree(image: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merge any label map into a tree by Ward's rule on mean Lab colour.
+def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Merge any label map into a tree by Ward's rule on mean colour.
 
     Parameters
     ----------
-    image
-        (h, w, 3) or (frames, h, w, 3) uint8 RGB.
+    lab
+        (h, w, channels) or (frames, h, w, channels) float: colours in Lab, or any other space.
     labels
         (h, w) or (frames, h, w), numbers 0 .. n-1, every segment connected.
 
@@ -98,11 +98,6 @@ def build_tree(image: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.nd
     parents, altitudes
         (2 n - 1,) int32 and (2 n - 1,) float32.
     """
-    return link_ward(convert_to_lab(image), labels)
-
-
-def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As `build_tree`, for colours already in Lab (or any other space): (h, w, channels) float."""
     areas = measure_areas(labels)
     if len(areas) == 1:
         return np.zeros(1, np.int32), np.zeros(1, np.float32)
@@ -148,7 +143,7 @@ def build_segmentation(image: np.ndarray, labels: np.ndarray, n_segments: int | 
     n_segments
         The most segments to keep; None keeps all.
     """
-    parents, altitudes = build_tree(image, labels)
+    parents, altitudes = link_ward(convert_to_lab(image), labels)
     return crop_segmentation(labels, parents, altitudes, n_segments or len(parents))
 
 

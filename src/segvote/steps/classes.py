@@ -38,10 +38,11 @@ from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.run.videos import get_poster_path
 from segvote.steps.class_masks import IndexWriter
+from segvote.steps.extract import BagExtractor
 from segvote.steps.job import is_done, write_run
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.looks import list_levels
-from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
+from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, learn_words, list_problems
 from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote
@@ -84,7 +85,9 @@ class _Job:
     def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
         # *With* images of any class get masks: their superpixels are computed along with the segments.
         bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
-        segmented = extract_bags(self.folder, bags, self.settings, self.extractor, label_maps, self.resources)
+        words = learn_words(self.folder, bags, self.settings, self.extractor, self.resources.progress)
+        opened = BagExtractor(self.folder, self.settings, self.extractor, words, label_maps)
+        segmented = extract_bags(opened, bags, self.resources)
         check_strict(segmented, strict)
         kept = [(image, one) for image, one in zip(found.images, segmented, strict=True) if not one.problem]
         self.images, self.segmented = [image for image, _ in kept], [one for _, one in kept]

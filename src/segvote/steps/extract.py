@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -46,6 +45,13 @@ def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
         label_map=label_map,
         **sampling,
     )
+
+
+def segment_image(settings: Settings, image: np.ndarray) -> dict[str, np.ndarray]:
+    """Segments and geometry of an image in memory, (h, w, 3) uint8; nothing is stored."""
+    working = resize_image(image, settings.size)
+    segmentation = SEGMENTERS[settings.segmenter](working, n_segments=settings.n_segments)
+    return measure_segments(segmentation, convert_to_lab(working), image.shape[:2])  # type: ignore[arg-type]
 
 
 class Picture(Protocol):
@@ -97,13 +103,12 @@ class BagExtractor:
         try:
             if bag.is_video:
                 return extract_video(self, bag, make_segments_key(bag, self.settings))
-            seconds: dict[str, float] = {}
-            image = _LazyImage(bag, seconds)
+            image = _LazyImage(bag)
             digest, segment_by_map = ("", None) if self.read_label_map is None else self.read_label_map(bag)
             key = make_segments_key(bag, self.settings, digest)
-            segments = self.segment(key, image, seconds, bag.bag_label == WITH, segment_by_map)
-            self.extract(self.name_features(key), segments["labels"], image, seconds)
-            return self.sum_up(bag, key, segments, seconds)
+            segments = self.segment(key, image, bag.bag_label == WITH, segment_by_map)
+            self.extract(self.name_features(key), segments["labels"], image)
+            return self.sum_up(bag, key, segments)
         except (UnreadableImageError, BadInputError) as error:
             return SegmentedImage(bag, problem=str(error))
 
@@ -119,25 +124,13 @@ class BagExtractor:
             return None
         return self.sum_up(bag, key, segments)
 
-    def name(self, bag: Bag) -> SegmentedImage | None:
-        """As `find`, by the names of the files alone: nothing is read."""
-        if bag.problem:
-            return None
-        key = make_segments_key(bag, self.settings)
-        features = self.name_features(key)
-        if not (self.run.segments_path(key).is_file() and self.run.features_path(features).is_file()):
-            return None
-        return SegmentedImage(bag, key, features)
-
     def name_features(self, segments_key: str) -> str:
         """Name of the features of segments: those, and all that decides how features are extracted."""
         return make_key(
             version=FEATURES_VERSION, segments=segments_key, features=self.extractor.get_key(), state=self.state_key
         )
 
-    def sum_up(
-        self, bag: Bag, key: str, segments: dict[str, np.ndarray], seconds: dict[str, float] | None = None
-    ) -> SegmentedImage:
+    def sum_up(self, bag: Bag, key: str, segments: dict[str, np.ndarray]) -> SegmentedImage:
         """The summary of a bag from its segments."""
         height, width = (int(side) for side in segments["shape"])
         return SegmentedImage(
@@ -149,14 +142,12 @@ class BagExtractor:
             len(segments["areas"]),
             n_frames=len(segments.get("frame_indices", ())),
             warning=str(segments.get("problem", "")) or bag.note,
-            seconds=_round(seconds or {}),
         )
 
     def segment(
         self,
         key: str,
         picture: Picture,
-        seconds: dict[str, float],
         keep_superpixels: bool = False,
         segment_by_map: SegmentByMap | None = None,
     ) -> dict[str, np.ndarray]:
@@ -166,9 +157,7 @@ class BagExtractor:
         if found is not None:
             return found
         working = resize_image(picture.read(self.settings.size), self.settings.size)
-        started = time.perf_counter()
         segmentation, superpixels = self._segment(working, keep_superpixels, segment_by_map)
-        seconds["segment"] = seconds.get("segment", 0.0) + time.perf_counter() - started
         lab = convert_to_lab(working)
         found = measure_segments(segmentation, lab, picture.shape)
         # Superpixels are written first, so that an interrupted run recomputes both.
@@ -196,23 +185,21 @@ class BagExtractor:
         fine = segment(working, n_segments=N_SUPERPIXELS)
         return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels
 
-    def extract(self, key: str, labels: np.ndarray, picture: Picture, seconds: dict[str, float]) -> None:
+    def extract(self, key: str, labels: np.ndarray, picture: Picture) -> None:
         """Write the features of a picture's segments under a name, where the run folder does not hold them."""
         path = self.run.features_path(key)
         if read_if_whole(path) is not None:
             return
         image = picture.read(int(self.settings.feature_options.get("size") or 0))
-        started = time.perf_counter()
         features = self.extractor.extract(image, labels.astype(np.int32))
-        seconds["extract"] = seconds.get("extract", 0.0) + time.perf_counter() - started
         write_arrays(path, features=check_outputs(features, picture.name, self.settings.features))
 
 
 class _LazyImage:
     """Reads the picture when it is first needed, in most cases once."""
 
-    def __init__(self, bag: Bag, seconds: dict[str, float]) -> None:
-        self._bag, self._seconds = bag, seconds
+    def __init__(self, bag: Bag) -> None:
+        self._bag = bag
         self._pictures: dict[int, np.ndarray] = {}
         self.shape = (0, 0)  # of the whole picture, once it was read
 
@@ -224,14 +211,8 @@ class _LazyImage:
         """Enough of the picture to scale it down to `size`."""
         size = max(size, SEEN)
         if size not in self._pictures:
-            started = time.perf_counter()
             self._pictures[size], self.shape = read_enough(self._bag.path, 2 * size)
             # Segments and features are cached under the hash that was computed when the bag was listed.
             if hash_file(self._bag.path) != self._bag.digest:
                 raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
-            self._seconds["read"] = self._seconds.get("read", 0.0) + time.perf_counter() - started
         return self._pictures[size]
-
-
-def _round(seconds: dict[str, float]) -> dict[str, Any]:
-    return {name: round(value, 4) for name, value in seconds.items()}

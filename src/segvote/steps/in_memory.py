@@ -15,19 +15,17 @@ from PIL import Image
 from segvote.errors import BadInputError
 from segvote.features import FeatureExtractor
 from segvote.features.base import check_outputs
-from segvote.io.images import read_image, resize_image, resize_labels
+from segvote.io.images import read_image, resize_labels
 from segvote.io.progress_bar import choose_progress
-from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Decided, Drawing, scale_heat
 from segvote.method.extents import apply_levels, find_extents
 from segvote.method.vote import Vote
 from segvote.progress import Progress
 from segvote.run.settings import CONTRAST, Settings
-from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.labels import measure_segments
 from segvote.steps.drawing.choosing import name_refiner
 from segvote.steps.drawing.prior import measure_image_peaks, prefer_contrast
 from segvote.steps.drawing.superpixels import draw_image
+from segvote.steps.extract import segment_image
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
 from segvote.steps.prepare import check_names
 from segvote.steps.table import build_table
@@ -152,7 +150,7 @@ class _Job:
         """Masks of the vote, of a closer look where that is better."""
         levels = list_levels(settings)
         extractors = [check_names(level) for level in levels]
-        segments = list(run_on_all(partial(_segment, settings), self.images, self.resources, "segment"))
+        segments = list(run_on_all(partial(segment_image, settings), self.images, self.resources, "segment"))
         level, held = levels[0], self._look(levels[0], extractors[0], segments)
         for other, extractor in zip(levels[1:], extractors[1:], strict=True):
             if wants_closer_look(other, held.confidence):
@@ -188,13 +186,6 @@ class _Job:
             heatmaps.append((scores - threshold).astype(np.float32)[full])
             self.resources.progress("draw masks", index + 1, self.n_with)
         return ImageMasks(masks, heatmaps, np.round(result.uncertainty[: self.n_with], 6))
-
-
-def _segment(settings: Settings, image: np.ndarray) -> Arrays:
-    """Segments of one image; a process pool calls it."""
-    working = resize_image(image, settings.size)
-    segmentation = SEGMENTERS[settings.segmenter](working, n_segments=settings.n_segments)
-    return measure_segments(segmentation, convert_to_lab(working), image.shape[:2])  # type: ignore[arg-type]
 
 
 def _extract(extractor: FeatureExtractor, settings: Settings, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

@@ -22,7 +22,7 @@ from segvote.steps.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
 from segvote.steps.model import write_model
-from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
+from segvote.steps.prepare import check_names, extract_bags, keep_readable, learn_words, list_problems
 from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.vote import Held, hold_vote, load_method
 from segvote.steps.workers import Resources
@@ -77,14 +77,17 @@ class Job:
         self._claim(len(bags))
         corrections = read_corrections(self.run)
         bags = move_bags(bags, corrections)
-        if any(self._is_done(number, bags, corrections) for number in range(len(self.levels))):
+        if self._is_done(bags, corrections):
             return Run(self.run.path)
         load_method()
-        look = self._look(0, bags, corrections)
-        for number in range(1, len(self.levels)):
-            if wants_closer_look(self.levels[number], look.voted.held.confidence):
-                closer = self._look(number, bags, corrections)
-                look = closer if is_better(closer.voted.held.confidence, look.voted.held.confidence) else look
+        look: _Look | None = None
+        for number in range(len(self.levels)):
+            if look is None or wants_closer_look(self.levels[number], look.voted.held.confidence):
+                segmented = extract_bags(self._open(number, bags), bags, self.resources)
+                closer = self._vote(number, segmented, corrections)
+                if look is None or is_better(closer.voted.held.confidence, look.voted.held.confidence):
+                    look = closer
+        assert look is not None
         if look.neighbours is not None:
             keep_neighbours(self.run, look.voted.opened.bags, look.voted.opened.settings, look.neighbours)
         write_run(look.voted, self.inputs, list_problems(look.segmented), self.resources)
@@ -96,31 +99,27 @@ class Job:
             self.run.write_record(make_record(self.inputs, self.settings, ""))
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
-    def _is_done(self, number: int, bags: Sequence[Bag], corrections: Corrections) -> bool:
-        """Whether the folder holds the result of this level already."""
-        record, level = self.run.read_record(), self.levels[number]
-        if record.settings != level.to_dict() or record.inputs != self.inputs or not record.complete:
-            return False
-        return is_done(self.run, make_result_key(level, self._name_bags(number, bags), corrections))
-
-    def _name_bags(self, number: int, bags: Sequence[Bag]) -> list[SegmentedImage]:
-        """Bags that can be read; where the cached files of all bags exist, none is opened."""
+    def _open(self, number: int, bags: Sequence[Bag]) -> BagExtractor:
         level, extractor = self.levels[number], self.extractors[number]
-        if self.label_maps is None and not extractor.needs_fit:
-            named = [BagExtractor(self.run, level, extractor).name(bag) for bag in bags]
-            if all(named):
-                return [one for one in named if one]
-        segmented = extract_bags(self.run, bags, level, extractor, self.label_maps, self.resources)
-        return keep_readable(segmented, self.strict)
+        words = learn_words(self.run, bags, level, extractor, self.resources.progress)
+        return BagExtractor(self.run, level, extractor, words, self.label_maps)
 
-    def _look(self, number: int, bags: Sequence[Bag], corrections: Corrections) -> _Look:
-        """Segment, extract features and vote; what the folder holds of that is not done again.
+    def _is_done(self, bags: Sequence[Bag], corrections: Corrections) -> bool:
+        """Whether the folder holds the result of one of the levels already."""
+        record = self.run.read_record()
+        for number, level in enumerate(self.levels):
+            if record.complete and record.inputs == self.inputs and record.settings == level.to_dict():
+                segmented = extract_bags(self._open(number, bags), bags, self.resources)
+                return is_done(self.run, make_result_key(level, keep_readable(segmented, self.strict), corrections))
+        return False
+
+    def _vote(self, number: int, segmented: list[SegmentedImage], corrections: Corrections) -> _Look:
+        """The vote on the segments and features of one level.
 
         The folder has room for the neighbours of one look: those of the first are kept, those of another held until
         it is known which look is better.
         """
         level, extractor, progress = self.levels[number], self.extractors[number], self.resources.progress
-        segmented = extract_bags(self.run, bags, level, extractor, self.label_maps, self.resources)
         good = keep_readable(segmented, self.strict)
         key = make_result_key(level, good, corrections)
         # Until a look is chosen the record holds the settings that were asked for: another command may continue.

@@ -38,7 +38,6 @@ STEPS = 127  # of int8, on either side of zero
 ROWS_AT_ONCE = 16_384
 # Segments of an image whose distances tell whether it is unlike the training images: its evidence, not all of it.
 N_BEST = 5
-SEGMENT_ARRAYS = ("bags", "levels", "prior", "user_labels")
 
 
 def write_model(voted: Voted, extent: int) -> None:
@@ -78,14 +77,6 @@ def write_model_extent(run: RunFolder, extent: int) -> None:
     """Have the model of a run predict at another extent; its arrays stay as they are."""
     path = run.model_path / "model.json"
     write_json(path, {**read_json(path), "extent": extent})
-
-
-def _unpack(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays with X as float32."""
-    if "codes" not in arrays or arrays["codes"].ndim != 2 or arrays.get("scales", arrays["codes"]).ndim != 1:
-        return arrays
-    rest = {name: array for name, array in arrays.items() if name not in ("codes", "scales")}
-    return {"X": unpack(arrays["codes"], arrays["scales"]), **rest}
 
 
 def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,9 +168,9 @@ def read_model(path: Path | str, device: str | None = None) -> Model:
     """
     folder = _find_model(Path(path))
     record = _read_record(folder / "model.json")
-    arrays = _unpack(_read_arrays(folder / "model.safetensors", record.sha256))
-    _check_arrays(arrays, folder)
+    arrays = _read_arrays(folder / "model.safetensors", record.sha256)
     try:
+        arrays["X"] = unpack(arrays.pop("codes"), arrays.pop("scales"))
         settings = read_settings(record.settings, folder / "model.json")
         standardiser = Standardiser.from_state(select_arrays(arrays, "standardiser"))
     except (TypeError, ValueError, KeyError) as error:
@@ -238,7 +229,7 @@ class _ModelRecord(_Version, forbid_unknown_fields=True):
     settings: dict[str, Any]
     features: Any  # key of the extractor
     extent: Annotated[int, Meta(ge=1, le=N_LEVELS)]
-    sha256: str = ""  # of the arrays
+    sha256: str  # of the arrays
 
 
 def _read_record(path: Path) -> _ModelRecord:
@@ -263,42 +254,8 @@ def _read_arrays(path: Path, sha256: str) -> dict[str, np.ndarray]:
             # A sparse file may claim any size: what it takes on the disk is allowed.
             check_budget(os.fstat(file.fileno()).st_size, path, at_least=measure_on_disk(path))
             data = file.read()
-        if sha256 and sha256 != _sum(data):
+        if sha256 != _sum(data):
             raise BadInputError("its bytes are not those that model.json speaks of")
         return load(data)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(f"{path} cannot be read ({error}); annotate again") from error
-
-
-def _check_arrays(arrays: dict[str, np.ndarray], folder: Path) -> None:
-    """Refuse arrays whose shapes or values do not fit, so that a damaged file fails here and not during a vote."""
-    wanted = {"X", "positive", "edges", "lengths", "contrasts", "range", *SEGMENT_ARRAYS}
-    whole = wanted <= arrays.keys() and arrays["X"].ndim == 2 and arrays["edges"].ndim == 2
-    if whole:
-        n_segments, n_bags = len(arrays["X"]), len(arrays["positive"])
-        whole = all(arrays[name].shape == (n_segments,) for name in SEGMENT_ARRAYS)
-        whole &= np.array_equal(np.unique(arrays["bags"]), np.arange(n_bags)) and bool(
-            np.diff(arrays["bags"]).min() >= 0
-        )
-        whole &= arrays["range"].shape == (2,) and arrays["edges"].shape[1:] == (2,)
-        whole &= arrays["lengths"].shape == arrays["contrasts"].shape == (len(arrays["edges"]),)
-        whole &= _is_state_whole(select_arrays(arrays, "method"), n_segments, n_bags, arrays["X"].shape[1])
-        whole &= bool(arrays["edges"].max(initial=0) < n_segments and arrays["edges"].min(initial=0) >= 0)
-        whole &= all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f")
-    if not whole:
-        raise DamagedFileError(f"the arrays of {folder} do not belong together; annotate again")
-
-
-def _is_state_whole(state: dict[str, np.ndarray], n_segments: int, n_bags: int, n_dims: int) -> bool:
-    """Whether what the method learned belongs to so many segments; nothing is stored of another voter."""
-    shapes = {
-        "labels": (n_segments,),
-        "excluded": (n_bags,),
-        "inside": (1,),
-        "threshold": (1,),
-        "direction": (n_dims,),
-        "offset": (1,),
-        "held_out": (n_bags,),
-        "nearest": (n_bags,),
-    }
-    return not state or {name: array.shape for name, array in state.items()} == shapes

@@ -22,13 +22,13 @@ from segvote.progress import Progress, count_along
 from segvote.run.bags import SegmentedImage, list_unsorted_bags, name_bags
 from segvote.run.classes import find_class_record
 from segvote.run.output_names import remove_stale
-from segvote.run.record import BagRecord, Problem
+from segvote.run.record import Problem
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.steps.extract import BagExtractor
 from segvote.steps.model import Model, read_model
 from segvote.steps.predictor import FALSE_POSITIVE_RATE, Choice, Predictor
-from segvote.steps.prepare import check_strict, extract_missing
+from segvote.steps.prepare import check_strict, extract_bags
 from segvote.steps.table import gather_table
 from segvote.steps.workers import N_JOBS, Resources, name_in_full
 from segvote.steps.write import WriteTask, record_bag, write_pictures
@@ -188,70 +188,38 @@ def _predict_folder(
         # Before anything else is in the folder; until the end it is not complete.
         write_json(target.path / RECORD, PredictionsRecord(__version__, name_path_or_uri(folder)))
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
-        segmented = extract_missing(bag_extractor, bags, resources)
-        predictions = _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources)
-        _write(predictions, predictor, name_path_or_uri(folder))
-        return predictions
-
-
-@dataclass(frozen=True)
-class ScoredImage:
-    """An image with scores and areas of its segments, those adjacent, shares and distances as of `Predictor.vote`."""
-
-    image: SegmentedImage
-    scores: np.ndarray
-    areas: np.ndarray
-    edges: np.ndarray
-    shares: np.ndarray
-    distances: np.ndarray
-
-
-class _Job:
-    """Scoring, judging and writing of segmented images."""
-
-    def __init__(self, target: RunFolder, predictor: Predictor) -> None:
-        self.target, self.predictor, self.model = target, predictor, predictor.model
-
-    def carry_out(
-        self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], resources: Resources
-    ) -> Predictions:
+        segmented = extract_bags(bag_extractor, bags, resources)
+        good = _keep_good(segmented, strict)
         stems = name_bags([one.bag for one in good])
-        tasks, best, unlike = [], [], []
-        scored = count_along(self._score(good), "vote", len(good), resources.progress)
-        for one in scored:
-            choice = self.predictor.choose(one.scores, one.areas, one.edges, one.shares, one.distances)
-            tasks.append(self._make_task(one, choice, stems[one.image.bag.name]))
-            best.append(float(one.scores.max()))
-            unlike.append(choice.unlike)
-        records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources)
+        choices = list(count_along(_choose_all(target, predictor, good), "vote", len(good), resources.progress))
+        tasks = [_make_task(*found, stems[found[0].bag.name]) for found in zip(good, choices, strict=True)]
+        records = write_pictures(target, tasks, model.settings, model.drawing, resources)
+        images = tuple(
+            Prediction(
+                one.name, one.stem, made.contains, made.unlike, *predictor.measure(made.score), made.score, one.area
+            )
+            for one, made in zip(records, choices, strict=True)
+        )
+        remove_stale(target.path, stems.values())
         problems = tuple(Problem(one.bag.name, one.problem) for one in segmented if one.problem)
-        images = tuple(self._predict(*found) for found in zip(records, best, unlike, strict=True))
-        remove_stale(self.target.path, stems.values())
-        return Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
+        predictions = Predictions(target.path, images, predictor.rate, predictor.threshold, problems)
+        _write(predictions, predictor, name_path_or_uri(folder))
+    return predictions
 
-    def _score(self, good: Sequence[SegmentedImage]) -> Iterator[ScoredImage]:
-        model = self.model
-        for start in range(0, len(good), N_AT_ONCE):
-            some = good[start : start + N_AT_ONCE]
-            table, _ = gather_table(self.target, some, model.extractor, model.settings, model.standardiser)
-            votes, shares, distances = self.predictor.vote(table.X)
-            scores = self.predictor.scorer.smooth(votes, table.adjacency)
-            edge_bags = table.bags[table.edges[:, 0]]
-            for number, one in enumerate(some):
-                own = slice(*table.bag_offsets[number : number + 2])
-                edges = table.edges[edge_bags == number] - own.start
-                yield ScoredImage(one, scores[own], table.areas[own], edges, shares[own], distances[own])
 
-    def _make_task(self, one: ScoredImage, choice: Choice, stem: str) -> WriteTask:
-        bag = one.image.bag
-        labelled = replace(one.image, bag=replace(bag, bag_label=WITH if choice.contains else WITHOUT))
-        record = record_bag(labelled, stem, one.scores, choice.decisions, one.areas, choice.threshold)
-        free = np.full(len(one.scores), -1, dtype=np.int8)
-        return WriteTask(record, bag.path, choice.heat, choice.decisions, free)
+def _choose_all(target: RunFolder, predictor: Predictor, good: Sequence[SegmentedImage]) -> Iterator[Choice]:
+    model = predictor.model
+    for start in range(0, len(good), N_AT_ONCE):
+        some = good[start : start + N_AT_ONCE]
+        table, _ = gather_table(target, some, model.extractor, model.settings, model.standardiser)
+        yield from predictor.choose(table)
 
-    def _predict(self, record: BagRecord, score: float, unlike: bool) -> Prediction:
-        contains, figures = record.bag_label == WITH, self.predictor.measure(score)
-        return Prediction(record.name, record.stem, contains, unlike, *figures, score, record.area)
+
+def _make_task(one: SegmentedImage, choice: Choice, stem: str) -> WriteTask:
+    labelled = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
+    record = record_bag(labelled, stem, choice.scores, choice.decisions, choice.areas, choice.threshold)
+    free = np.full(len(choice.scores), -1, dtype=np.int8)
+    return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
 
 
 def _write(predictions: Predictions, predictor: Predictor, source: str) -> None:

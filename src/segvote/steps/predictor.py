@@ -7,6 +7,7 @@ how probable it is that an image shows the object.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,21 +16,19 @@ from scipy import sparse
 from scipy.special import expit
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.images import resize_image
-from segvote.kernels.pixels import convert_to_lab
+from segvote.features.base import check_outputs
 from segvote.masks import Decided, scale_heat
 from segvote.method.decide import decide
 from segvote.method.extents import find_reach, select_unseen
 from segvote.method.held_out import link_unseen, measure_p_value, score_linked
 from segvote.method.linear import LinearPosterior
-from segvote.method.table import SegmentTable, make_folds, smooth_along, weigh_adjacent
+from segvote.method.table import SegmentTable, make_folds
 from segvote.method.vote import Vote, VoteParams, vote_by_scores
 from segvote.run.settings import Settings
-from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.labels import list_edges, measure_areas, measure_means
 from segvote.steps.drawing.superpixels import draw_image
+from segvote.steps.extract import segment_image
 from segvote.steps.model import N_FOLDS, Model, measure_nearest, measure_strangeness, select_arrays
-from segvote.steps.table import measure_adjacency
+from segvote.steps.table import build_table
 from segvote.steps.vote import make_params
 from segvote.voters import METHOD, make_voter
 
@@ -51,6 +50,13 @@ class Choice:
     decisions: np.ndarray  # (n_segments,) bool; all False where it does not
     threshold: float  # the score above which segments are selected
     heat: np.ndarray  # (n_segments,) float32 in [0, 1]
+    scores: np.ndarray  # (n_segments,) on the voter's scale
+    areas: np.ndarray  # (n_segments,) pixels
+
+    @property
+    def score(self) -> float:
+        """Of the best segment."""
+        return float(self.scores.max())
 
 
 @dataclass(frozen=True)
@@ -89,72 +95,73 @@ class Predictor:
                 f"the false-positive rate is a share of images, above 0 and below 1; got {false_positive_rate}"
             )
         self.model, self.false_positive_rate = model, false_positive_rate
-        self.scorer = Scorer.restore(model)
-        self.calibration = calibrate(model, self.scorer)
         arrays = model.arrays
-        self._reach = find_reach(arrays["levels"], arrays["edges"], model.extent).astype(np.float64)
+        try:
+            self.training, self.voter = _restore(model)
+            self._reach = find_reach(arrays["levels"], arrays["edges"], model.extent).astype(np.float64)
+            self.familiar = _list_familiar(arrays)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise DamagedFileError(
+                f"the arrays of the model do not belong together ({error}); annotate again"
+            ) from error
+        self.calibration = calibrate(model, self.training)
         self.rate = max(false_positive_rate, self.calibration.lowest_rate)
         self.threshold = self.calibration.find_threshold(self.rate)
-        self.familiar = _list_familiar(arrays)
 
     def judge(self, image: np.ndarray) -> Judgement:
         """Judge one image, (h, w, 3) uint8 as displayed."""
-        settings = self.model.settings
-        labels = SEGMENTERS[settings.segmenter](
-            resize_image(image, settings.size), n_segments=settings.n_segments
-        ).labels
-        edges, lengths = list_edges(labels)
-        scores, shares, distances = self._score(image, labels, edges, lengths)
-        choice = self.choose(scores, measure_areas(labels), edges, shares, distances)
-        free = np.full(len(scores), -1, dtype=np.int8)
-        mask = draw_image(image, Decided(labels, choice.heat, choice.decisions, free), self.model.drawing)
-        probability, p_value = self.measure(float(scores.max()))
-        return Judgement(mask, choice.contains, choice.unlike, probability, p_value, float(scores.max()))
+        model, settings = self.model, self.model.settings
+        geometry = segment_image(settings, image)
+        features = model.extractor.extract(image, geometry["labels"].astype(np.int32))
+        shards = [check_outputs(features, "an image", settings.features)]
+        table, _ = build_table(shards, [geometry], None, model.extractor, settings, model.standardiser)
+        (choice,) = self.choose(table)
+        free = np.full(len(table), -1, dtype=np.int8)
+        mask = draw_image(image, Decided(geometry["labels"], choice.heat, choice.decisions, free), model.drawing)
+        return Judgement(mask, choice.contains, choice.unlike, *self.measure(choice.score), choice.score)
 
-    def _score(
-        self, image: np.ndarray, labels: np.ndarray, edges: np.ndarray, lengths: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(n_segments,) scores, shares and distances of an image in memory, see `vote`."""
-        model = self.model
-        features = model.extractor.extract(image, labels.astype(np.int32)).astype(np.float32)
-        votes, shares, distances = self.vote(model.standardiser.apply(features))
-        working = resize_image(image, model.settings.size)
-        colours = measure_means(convert_to_lab(working), labels, measure_areas(labels))
-        geometry = {"edges": edges, "lengths": lengths, "colours": colours}
-        adjacency = measure_adjacency(geometry, model.settings.second_voting)
-        return self.scorer.smooth(votes, weigh_adjacent(len(votes), edges, *adjacency)), shares, distances
+    def choose(self, table: SegmentTable) -> Iterator[Choice]:
+        """The segments of each bag of a table that are the object."""
+        votes, shares, distances = self._vote(table.X)
+        scores = table.smooth(votes, self.training.params.smoothing)
+        edge_bags = table.bags[table.edges[:, 0]]
+        for number in range(len(table.bag_offsets) - 1):
+            own = slice(*table.bag_offsets[number : number + 2])
+            edges = table.edges[edge_bags == number] - own.start
+            yield self._choose(scores[own], table.areas[own], edges, shares[own], distances[own])
 
-    def vote(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _vote(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(n_segments,) scores by standardised features, share of neighbours in reach of the extent, nearest distance.
 
         A model whose numbers lead to no finite scores is refused.
         """
-        votes, shares, distances = np.array([np.nan]), np.zeros(len(X)), np.zeros(len(X))
-        if np.isfinite(X).all():
-            votes, graph = self.scorer.score(X)
-            shares = graph @ self._reach
-            distances = measure_nearest(X, self.scorer.vote.table.X, graph)
+        votes, graph = np.array([np.nan]), sparse.csr_matrix((len(X), len(self.training.table)))
+        if np.isfinite(X).all() and self.voter is not None:
+            votes = self.voter.decision_function(X)
+        elif np.isfinite(X).all():
+            graph = link_unseen(self.training, X)
+            votes = score_linked(self.training, X, graph)
         if not np.isfinite(votes).all():
             raise DamagedFileError(
                 "the scales or votes of the model are no numbers that features could have given; annotate again"
             )
-        return votes, shares, distances
+        return votes, graph @ self._reach, measure_nearest(X, self.training.table.X, graph)
 
-    def choose(
+    def _choose(
         self, scores: np.ndarray, areas: np.ndarray, edges: np.ndarray, shares: np.ndarray, distances: np.ndarray
     ) -> Choice:
-        """Select the segments of an image that are the object by their scores; see `select_unseen`."""
+        """Of one image, see `select_unseen`."""
         low, top = self.model.arrays["range"]
         is_called = bool(scores.max() > self.threshold)
         unlike = is_called and self.is_unlike(measure_strangeness(scores, distances))
         contains = is_called and not unlike
-        decisions, threshold = scores > np.inf, self.threshold
+        decisions, shown, threshold = scores > np.inf, scores, self.threshold
         if contains:
             own = self._decide(scores, areas)
-            decisions, scores, threshold = select_unseen(scores, areas, edges, shares, own, self.model.extent)
-        high = float(scores.max()) if contains else max(float(top), self.threshold)
-        heat = scale_heat(scores, threshold, min(float(low), float(scores.min())), high)
-        return Choice(contains, unlike, decisions, threshold, heat.astype(np.float32))
+            decisions, shown, threshold = select_unseen(scores, areas, edges, shares, own, self.model.extent)
+        high = float(shown.max()) if contains else max(float(top), self.threshold)
+        heat = scale_heat(shown, threshold, min(float(low), float(shown.min())), high).astype(np.float32)
+        return Choice(contains, unlike, decisions, threshold, heat, scores, areas)
 
     def is_unlike(self, distance: float) -> bool:
         """Whether the best segments of an image, at a mean distance to their nearest voters, are unlike both folders.
@@ -171,8 +178,9 @@ class Predictor:
 
     def measure(self, score: float) -> tuple[float, float]:
         """Probability and p-value of an image by the score of its best segment."""
-        best = np.array([score])
-        return float(self.calibration.measure_probability(best)[0]), float(self.calibration.measure_p_value(best)[0])
+        best, calibration = np.array([score]), self.calibration
+        p_value = measure_p_value(best, calibration.negatives)
+        return float(calibration.measure_probability(best)[0]), float(p_value[0])
 
 
 def _list_familiar(arrays: dict[str, np.ndarray]) -> np.ndarray:
@@ -182,43 +190,16 @@ def _list_familiar(arrays: dict[str, np.ndarray]) -> np.ndarray:
     return np.sort(arrays["method.nearest"][~arrays["method.excluded"].astype(bool)])
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """Scores segments never seen, before smoothing; above 0 means object.
-
-    Attributes
-    ----------
-    vote : Vote
-        On the training segments.
-    voter : BaseVoter, optional
-        The voter that scores in the place of the method.
-    """
-
-    vote: Vote
-    voter: BaseVoter | None = None
-
-    @classmethod
-    def restore(cls, model: Model) -> Scorer:
-        """By the stored vote, or by another voter fitted again on the training segments."""
-        arrays, settings, table = model.arrays, model.settings, model.make_table()
-        params = make_params(settings)
-        params = replace(params, n_neighbors=min(params.n_neighbors, len(table)))  # a model may ask for any number
-        if settings.voter == METHOD:
-            return cls(_unpack_vote(table, params, select_arrays(arrays, "method"), arrays["user_labels"]))
-        voter = make_voter(settings.voter, settings.voter_options, settings.finish)
-        voter.fit(table.X, table.is_candidate, bags=table.images, prior=arrays["prior"])
-        return cls(vote_by_scores(table, voter.scores_, params), voter)
-
-    def score(self, X: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
-        """(n,) scores of segments (n, d), and (n, n_training) the votes of training segments, if the method votes."""
-        if self.voter is not None:
-            return self.voter.decision_function(X), sparse.csr_matrix((len(X), len(self.vote.table)))
-        graph = link_unseen(self.vote, X)
-        return score_linked(self.vote, X, graph), graph
-
-    def smooth(self, scores: np.ndarray, adjacency: sparse.csr_matrix) -> np.ndarray:
-        """Scores (n,) of an image's segments with those of their adjacent segments, see `weigh_adjacent`."""
-        return smooth_along(adjacency, scores, self.vote.params.smoothing)
+def _restore(model: Model) -> tuple[Vote, BaseVoter | None]:
+    """The vote on the training segments; and the voter that scores in the place of the method, fitted again on them."""
+    arrays, settings, table = model.arrays, model.settings, model.make_table()
+    params = make_params(settings)
+    params = replace(params, n_neighbors=min(params.n_neighbors, len(table)))  # a model may ask for any number
+    if settings.voter == METHOD:
+        return _unpack_vote(table, params, select_arrays(arrays, "method"), arrays["user_labels"]), None
+    voter = make_voter(settings.voter, settings.voter_options, settings.finish)
+    voter.fit(table.X, table.is_candidate, bags=table.images, prior=arrays["prior"])
+    return vote_by_scores(table, voter.scores_, params), voter
 
 
 def _unpack_vote(
@@ -226,6 +207,9 @@ def _unpack_vote(
 ) -> Vote:
     """A vote that scores segments never seen, from what `_pack_vote` gave."""
     nothing, images, labels = np.zeros(len(table)), np.zeros(table.n_images), state["labels"].astype(bool)
+    sizes = [len(labels), len(user_labels), len(state["excluded"]), len(state["held_out"]), len(state["direction"])]
+    if sizes != [len(table), len(table), table.n_images, table.n_images, table.X.shape[1]]:
+        raise ValueError(f"what was learned is of other segments or images: {sizes}")
     return Vote(
         table=table,
         params=params,
@@ -261,10 +245,6 @@ class Calibration:
         """The smallest false-positive rate that so few *without* images allow."""
         return 1 / (len(self.negatives) + 1)
 
-    def measure_p_value(self, scores: np.ndarray) -> np.ndarray:
-        """(n,) share of images without the object that score at least as high, see `segvote.method.held_out`."""
-        return measure_p_value(scores, self.negatives)
-
     def find_threshold(self, rate: float) -> float:
         """The score above which the p-value is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""
         n_false = int(np.floor(rate * (len(self.negatives) + 1) + 1e-9))
@@ -282,28 +262,24 @@ def fit_calibration(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
     """
     if bag_labels.all() or not bag_labels.any():
         raise BadInputError("expected training images with and without the object, got one kind only; annotate again")
-    slope, offset = _fit_curve(scores, bag_labels)
-    return Calibration(np.sort(scores[~bag_labels]), slope, offset)
-
-
-def _fit_curve(scores: np.ndarray, bag_labels: np.ndarray) -> tuple[float, float]:
-    """Logistic curve by maximum likelihood with a mild prior on the slope, so that clean data cannot make it a step."""
     from sklearn.linear_model import LogisticRegression
 
     centre, scale = float(scores.mean()), float(scores.std()) or 1.0
+    # By maximum likelihood with a mild prior on the slope, so that clean data cannot make it a step.
     model = LogisticRegression(C=1.0).fit(((scores - centre) / scale)[:, None], bag_labels)
     # Scores that fall where the object is say nothing; they must not say the opposite.
     steepness = max(float(model.coef_[0, 0]), 0.0)
-    return steepness / scale, float(model.intercept_[0]) - steepness * centre / scale
+    offset = float(model.intercept_[0]) - steepness * centre / scale
+    return Calibration(np.sort(scores[~bag_labels]), steepness / scale, offset)
 
 
-def calibrate(model: Model, scorer: Scorer) -> Calibration:
+def calibrate(model: Model, training: Vote) -> Calibration:
     """The calibration of a model; a *without* image with a user label *object* counts as showing the object."""
-    arrays, table = model.arrays, scorer.vote.table
+    arrays, table = model.arrays, training.table
     scores = arrays.get("method.held_out")
     if scores is None:
         votes = score_by_refits(model.settings, table, arrays["prior"], arrays["user_labels"])
-        scores = table.find_best(table.smooth(votes, scorer.vote.params.smoothing))
+        scores = table.find_best(table.smooth(votes, training.params.smoothing))
     marked = np.zeros(table.n_images, dtype=bool)
     marked[table.images[arrays["user_labels"] == 1]] = True
     return fit_calibration(scores, table.positive | marked)

@@ -20,8 +20,8 @@ from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.extract import BagExtractor
-from segvote.steps.label_maps import LabelMaps
+from segvote.steps.extract import BagExtractor, make_segments_key
+from segvote.steps.video.extract import report_key_frames
 from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS, check_system
@@ -52,39 +52,24 @@ def check_names(settings: Settings) -> FeatureExtractor:
     return make_features(settings.features, **settings.feature_options)
 
 
-def extract_bags(
-    run: RunFolder,
-    bags: Sequence[Bag],
-    settings: Settings,
-    extractor: FeatureExtractor,
-    label_maps: LabelMaps | None,
-    resources: Resources,
-) -> list[SegmentedImage]:
-    """Segments and features of all bags, in their order; what is on disk already is not done again."""
-    with run.time_step("extract"):
-        state_key = _learn_words(run, bags, settings, extractor, resources.progress)
-        segmented = extract_missing(BagExtractor(run, settings, extractor, state_key, label_maps), bags, resources)
-    totals: dict[str, float] = {}
-    for one in segmented:
-        for name, seconds in one.seconds.items():
-            totals[name] = totals.get(name, 0.0) + seconds
-    run.log(step="bags", n_jobs=resources.n_jobs, worker_seconds=totals)
-    return segmented
-
-
-def extract_missing(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[SegmentedImage]:
-    """All bags, in their order: what is on disk already is looked up here, as no process has to start for it."""
+def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[SegmentedImage]:
+    """Segments and features of all bags, in their order; what is on disk already is looked up, not done again."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
-    for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
-        known[one.bag.name] = one
+    videos = [make_segments_key(bag, bag_extractor.settings) for bag in missing if bag.is_video and not bag.problem]
+    with bag_extractor.run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
+        for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
+            known[one.bag.name] = one
     return [known[bag.name] for bag in bags]
 
 
-def _learn_words(
+def learn_words(
     run: RunFolder, bags: Sequence[Bag], settings: Settings, extractor: FeatureExtractor, progress: Progress
 ) -> str:
-    """Let an extractor with a codebook see the images once; it is kept under a key of all that made it."""
+    """Let an extractor with a codebook see the images once; kept under the key that is returned, of all that made it.
+
+    The key is empty for an extractor that learns nothing.
+    """
     if not extractor.needs_fit:
         return ""
     digests = [bag.digest for bag in bags if not bag.problem]

@@ -7,7 +7,7 @@ for a narrow range of s+ / s- only, and the search looks for that range without 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -260,13 +260,21 @@ def _sum_own_bag(segments: Segments, kernels: np.ndarray, weights: np.ndarray) -
 
 
 def measure_radius(pro: np.ndarray, against: np.ndarray, positive: np.ndarray) -> float:
-    """Spectral radius of J_ij = k+_ij / b_i over P, b_i = sum_N k- + sum_P k-, by power iteration."""
+    """Spectral radius of J_ij = k+_ij / b_i over P, b_i = sum_N k- + sum_P k-."""
     own, total = pro[np.ix_(positive, positive)], against[positive].sum(axis=1, dtype=np.float64)
-    vector, rho = np.ones(len(own)), 0.0
+    return find_radius(lambda vector: own @ vector.astype(np.float32), total, SAME_RHO)
+
+
+def find_radius(multiply: Callable[[np.ndarray], np.ndarray], total: np.ndarray, tol: float) -> float:
+    """Spectral radius of J, J v = K v / total, by power iteration; K and `total` (n,) are not negative.
+
+    A step that changes it by no more than `tol` of it is the last.
+    """
+    vector, rho = np.ones(len(total)), 0.0
     for _ in range(RHO_STEPS):
-        vector = own @ vector.astype(np.float32) / np.maximum(total, TINY)
+        vector = multiply(vector) / np.maximum(total, TINY)
         before, rho = rho, float(vector.max(initial=0.0))
-        if rho == 0 or abs(rho - before) <= SAME_RHO * rho:
+        if rho == 0 or abs(rho - before) <= tol * rho:
             break
         vector = vector / rho
     return rho

@@ -13,7 +13,22 @@ from sklearn.svm import LinearSVC
 from segvote.voters.bags import Bags, BagVoter, Standard, learn_standard, split_bags
 
 
-class CAM(BagVoter):
+class _LinearVoter(BagVoter):
+    """``f(x) = coef_ . x + intercept_``."""
+
+    wants_lengths = True
+
+    def _keep(self, model: LogisticRegression | LinearSVC, standard: Standard) -> None:
+        """The map of a model of standardised features, for features as they come."""
+        self.coef_ = model.coef_[0] / standard.spread
+        self.intercept_ = float(model.intercept_[0] - self.coef_ @ standard.centre)
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        # A sum over columns, not a product: a row's rounding then does not depend on how many rows there are.
+        return np.einsum("ij,j->i", X.astype(np.float64), self.coef_) + self.intercept_
+
+
+class CAM(_LinearVoter):
     """Class activation: a logistic regression on the mean features of bags, its linear map read at every segment.
 
     The mean of its votes over the segments of a bag is the bag's logit, because the map and the mean are both linear.
@@ -33,8 +48,6 @@ class CAM(BagVoter):
     Zhou, Khosla, Lapedriza, Oliva, Torralba: Learning deep features for discriminative localization. CVPR 2016.
     """
 
-    wants_lengths = True
-
     def __init__(self, C: float = 1.0) -> None:
         self.C = C
 
@@ -43,19 +56,14 @@ class CAM(BagVoter):
         standard = learn_standard(means)
         model = LogisticRegression(C=self.C, class_weight="balanced", max_iter=10_000)
         model.fit(standard.apply(means), bags.labels)
-        self.coef_ = model.coef_[0] / standard.spread
-        self.intercept_ = float(model.intercept_[0] - self.coef_ @ standard.centre)
+        self._keep(model, standard)
         self.n_iter_ = max(int(model.n_iter_[0]), 1)
-
-    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        # A sum over columns, not a product: a row's rounding then does not depend on how many rows there are.
-        return np.einsum("ij,j->i", X.astype(np.float64), self.coef_) + self.intercept_
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
         return bags.mean(self._score(bags.X, bags.codes, np.ones(len(bags.X))))
 
 
-class OBoW(BagVoter):
+class OBoW(_LinearVoter):
     """Optimal bag of words, our reading.
 
     Every segment of a *without* bag is always selected; of a *with* bag those with ``v.h + b > 0``, or else its best
@@ -80,8 +88,6 @@ class OBoW(BagVoter):
     Wang et al.: Instance annotation via optimal bag of words. 2017 (as named by arXiv 1812.06228).
     """
 
-    wants_lengths = True
-
     def __init__(self, C: float = 1.0, max_iter: int = 50) -> None:
         self.C = C
         self.max_iter = max_iter
@@ -101,18 +107,14 @@ class OBoW(BagVoter):
     def _fit_selection(self, bags: Bags, selected: np.ndarray, standard: Standard) -> None:
         total = bags.sum(standard.apply(bags.X) * selected[:, None])
         means = total / bags.sum(selected.astype(np.float64))[:, None]
-        model = LinearSVC(C=self.C, dual=False, class_weight="balanced", max_iter=10_000).fit(means, bags.labels)
-        self.coef_ = model.coef_[0] / standard.spread
-        self.intercept_ = float(model.intercept_[0] - self.coef_ @ standard.centre)
+        model = LinearSVC(C=self.C, dual=False, class_weight="balanced", max_iter=10_000)
+        self._keep(model.fit(means, bags.labels), standard)
 
     def _select(self, bags: Bags) -> np.ndarray:
         votes = self._score(bags.X, bags.codes, np.ones(len(bags.X)))
         selected = ~bags.positive | (votes > 0)
         selected[bags.find_best(votes)] = True
         return selected
-
-    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,j->i", X.astype(np.float64), self.coef_) + self.intercept_
 
     def _find_bag_threshold(self, bags: Bags) -> float:
         # The best segment of a *without* bag may well be above 0: its mean was trained to be below.

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+import msgspec
+
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.method.vote import VoteParams
 from segvote.voters import METHOD, VOTERS
@@ -15,56 +17,43 @@ from segvote.voters import METHOD, VOTERS
 # Parameters of the method that are no settings of a run.
 METHOD_OPTIONS = ("n_neighbors", "n_steps")
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", tuple: "numbers joined by ,"}
-TRUTH = {"true": True, "false": False}
 
 
 def list_options(voter: str) -> dict[str, Any]:
     """Names of the parameters of a voter, or of the method, to their types."""
-    if voter == METHOD:
-        return {name: kind for name, kind in _list_parameters(VoteParams).items() if name in METHOD_OPTIONS}
-    return _list_parameters(VOTERS[voter])
-
-
-def _list_parameters(part: type) -> dict[str, Any]:
-    names = [name for name in inspect.signature(part).parameters]
-    hints = get_type_hints(part.__init__)  # type: ignore[misc]
-    return {name: hints[name] for name in names}
+    part: Any = VoteParams if voter == METHOD else VOTERS[voter]
+    hints = get_type_hints(part.__init__)
+    return {name: hints[name] for name in (METHOD_OPTIONS if voter == METHOD else inspect.signature(part).parameters)}
 
 
 def check_options(voter: str, options: Mapping[str, Any]) -> None:
     """Refuse options that a voter has not, or whose values are of another kind: a record may hold any."""
-    known = list_options(voter) if options else {}
     for name, value in options.items():
-        if name not in known:
-            raise UnknownNameError(f"voter {voter} has no option {name!r:.60}; it has: {', '.join(known) or 'none'}")
-        if not any(_fits(value, kind) for kind in _list_kinds(known[name])):
-            wanted = " or ".join(WORDS.get(get_origin(kind) or kind, "none") for kind in _list_kinds(known[name]))
-            raise BadInputError(f"{name} of voter {voter} must be {wanted}; got {value!r:.60}")
-
-
-def _list_kinds(kind: Any) -> list[Any]:
-    return [kind] if get_origin(kind) is tuple else list(get_args(kind) or (kind,))
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a plain kind; kinds that JSON cannot hold are not looked at."""
-    plain = get_origin(kind) or kind
-    if plain in (int, float):
-        return type(value) in {int, plain} and abs(value) <= sys.float_info.max
-    if plain is tuple:
-        return isinstance(value, list | tuple) and all(_fits(one, float) for one in value)
-    return type(value) is plain if plain in (bool, str, NoneType) else True
+        _convert(voter, name, value, strict=True)
 
 
 def parse_options(voter: str, texts: Iterable[str]) -> dict[str, Any]:
     """Options of one voter, each ``NAME=VALUE``: ``none`` where one may be left open, numbers joined by commas."""
-    known, options = list_options(voter), {}
-    for text in texts:
-        name, value = _split(text)
-        if name not in known:
-            raise UnknownNameError(f"voter {voter} has no option {name!r}; it has: {', '.join(known) or 'none'}")
-        options[name] = _parse_value(voter, name, value, known[name])
-    return options
+    return {name: _convert(voter, name, value, strict=False) for name, value in map(_split, texts)}
+
+
+def _convert(voter: str, name: str, value: Any, strict: bool) -> Any:
+    """The value as its parameter wants it; text is parsed where `strict` is false."""
+    known = list_options(voter)
+    if name not in known:
+        raise UnknownNameError(f"voter {voter} has no option {name!r:.60}; it has: {', '.join(known) or 'none'}")
+    kinds = get_args(known[name]) if NoneType in get_args(known[name]) else (known[name],)
+    plain = [get_origin(kind) or kind for kind in kinds]
+    given = value
+    if not strict:
+        given = None if value.lower() == "none" and NoneType in plain else value.split(",") if tuple in plain else value
+    try:
+        if isinstance(given, int) and abs(given) > sys.float_info.max:
+            raise msgspec.ValidationError
+        return msgspec.convert(given, known[name], strict=strict)
+    except msgspec.ValidationError as error:
+        wanted = " or ".join(WORDS.get(kind, "none") for kind in plain)
+        raise BadInputError(f"{name} of voter {voter} must be {wanted}; got {value!r:.60}") from error
 
 
 def parse_options_of_all(voters: Sequence[str], texts: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -91,18 +80,3 @@ def _split(text: str) -> tuple[str, str]:
     if not sign:
         raise BadInputError(f"expected an option as NAME=VALUE, got {text!r}")
     return name.strip().replace("-", "_"), value.strip()
-
-
-def _parse_value(voter: str, name: str, text: str, kind: Any) -> Any:
-    kinds = _list_kinds(kind)
-    if NoneType in kinds and text.lower() == "none":
-        return None
-    wanted = next(one for one in kinds if one is not NoneType)
-    plain = get_origin(wanted) or wanted
-    try:
-        if plain is tuple:
-            return tuple(float(part) for part in text.split(","))
-        return TRUTH[text.lower()] if plain is bool else plain(text)
-    except (ValueError, KeyError) as error:
-        also = " or none" if NoneType in kinds else ""
-        raise BadInputError(f"{name} of voter {voter} must be {WORDS[plain]}{also}; got {text!r}") from error

@@ -18,16 +18,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
 from segvote.kernels import fill_kernel, multiply_kernel, sum_kernel
-from segvote.voters.bandwidths import GRID, WINDOW, choose_bandwidths
+from segvote.voters.bandwidths import GRID, WINDOW, choose_bandwidths, find_radius
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import check_pairs
 
 TINY = np.finfo(float).tiny
 # Largest exponent of a ratio of normalisers that double precision holds.
 LARGEST_LOG = 700.0
-# Power steps at most; one that changes the spectral radius by no more than this part of it is the last.
-RHO_STEPS = 100
-SAME_RHO = 1e-7
+SAME_RHO = 1e-7  # part of the spectral radius by which the last power step may change it
 
 
 class PaperEKDE(BaseVoter):
@@ -226,13 +224,6 @@ class _Sums:
         return self._gain * multiply_kernel(self._for, weights), votes_against
 
     def measure_rho(self) -> float:
-        """Spectral radius of J_ij = k+_ij / b_i, b_i = sum_N k- + sum_P k-, by power iteration."""
-        total = np.maximum(self.count(np.zeros(len(self._for)))[1], TINY)
-        vector, rho = np.ones(len(self._for)), 0.0
-        for _ in range(RHO_STEPS):
-            vector = self._gain * multiply_kernel(self._for, vector) / total
-            before, rho = rho, float(np.abs(vector).max())
-            if rho == 0 or abs(rho - before) <= SAME_RHO * rho:
-                break
-            vector /= rho
-        return rho
+        """Spectral radius of J_ij = k+_ij / b_i, b_i = sum_N k- + sum_P k-."""
+        total = self.count(np.zeros(len(self._for)))[1]
+        return find_radius(lambda vector: self._gain * multiply_kernel(self._for, vector), total, SAME_RHO)

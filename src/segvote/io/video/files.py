@@ -145,7 +145,7 @@ class FilmWriter:
 
     def __init__(self, container: Any) -> None:
         self._container, self._last = container, -1
-        self._stream: Any = None
+        self.stream: Any = None
 
     def write(self, image: np.ndarray, time: float) -> None:
         """Add a frame, (h, w, 3) uint8 RGB of the size of the first, shown at so many seconds; times must grow.
@@ -154,23 +154,17 @@ class FilmWriter:
         sides only.
         """
         image = np.pad(image, ((0, image.shape[0] % 2), (0, image.shape[1] % 2), (0, 0)), mode="edge")
-        if self._stream is None:
-            self._stream = stream = self._container.add_stream("libx264", rate=FRAME_RATE)
+        if self.stream is None:
+            self.stream = stream = self._container.add_stream("libx264", rate=FRAME_RATE)
             stream.height, stream.width = image.shape[:2]
             stream.pix_fmt, stream.options, stream.codec_context.time_base = "yuv420p", dict(ENCODING), CLOCK
-        if image.shape[:2] != (self._stream.height, self._stream.width):
+        if image.shape[:2] != (self.stream.height, self.stream.width):
             raise BadInputError(f"all frames of a film have one size; got {image.shape[:2]} after another; resize it")
         # Two frames may not share a tick, however close a damaged clock puts them.
         self._last = max(round(time / CLOCK), self._last + 1)
         frame = import_av().VideoFrame.from_ndarray(image, format="rgb24")
         frame.pts, frame.time_base = self._last, CLOCK
-        self._container.mux(self._stream.encode(frame))
-
-    def finish(self) -> None:
-        """Write what the encoder still holds back."""
-        if self._stream is None:
-            raise BadInputError("a film needs at least one frame; none was written")
-        self._container.mux(self._stream.encode())
+        self._container.mux(self.stream.encode(frame))
 
 
 @contextlib.contextmanager
@@ -181,4 +175,6 @@ def open_film_writer(path: Path | str) -> Iterator[FilmWriter]:
     with atomic_path(path) as temporary, av.open(str(temporary), "w", format="mp4", options=options) as container:
         writer = FilmWriter(container)
         yield writer
-        writer.finish()
+        if writer.stream is None:
+            raise BadInputError("a film needs at least one frame; none was written")
+        container.mux(writer.stream.encode())  # what the encoder still holds back

@@ -147,14 +147,10 @@ def is_frame_folder(folder: Path | str) -> bool:
     picks = np.unique(np.linspace(0, len(frames) - 2, N_COMPARED).round().astype(int))
     try:
         sizes = {read_image_size(frames[index]) for index in picks}
-        likeness = [_compare(frames[index], frames[index + 1]) for index in picks] if len(sizes) == 1 else [0.0]
+        small = [[make_thumbnail(read_small_image(frames[k], SMALL_SIZE)) for k in (i, i + 1)] for i in picks]
     except UnreadableImageError:
         return False
-    return float(np.median(likeness)) > MIN_LIKENESS
-
-
-def _compare(one: Path, other: Path) -> float:
-    return measure_likeness(*(make_thumbnail(read_small_image(path, SMALL_SIZE)) for path in (one, other)))
+    return len(sizes) == 1 and float(np.median([measure_likeness(*pair) for pair in small])) > MIN_LIKENESS
 
 
 def make_thumbnail(image: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import json
 import shlex
 from collections.abc import AsyncIterator, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 from typing import Any
 
 from starlette.applications import Starlette
@@ -31,6 +32,7 @@ from segvote.io.names import PERCENT
 from segvote.review.session import Session
 from segvote.run.classes import ClassRuns
 
+KINDS = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}
 # An image that was taken away and a full disk are no fault of the server; what else is wrong with files is.
@@ -56,10 +58,10 @@ class Answer(JSONResponse):
 
 def make_app(session: Session) -> Starlette:
     """The application behind the guard."""
-    threads = ThreadPoolExecutor(MAX_ACTIONS, "segvote-action")
+    threads, static = ThreadPoolExecutor(MAX_ACTIONS, "segvote-action"), read_static()
     routes = [
-        Route("/", lambda request: _send_static(session, "index.html")),
-        Route("/static/{name}", lambda request: _send_static(session, request.path_params["name"])),
+        Route("/", lambda request: _send_static(static, "index.html")),
+        Route("/static/{name}", lambda request: _send_static(static, request.path_params["name"])),
         Route("/api/run", _ask(lambda request: session.describe_run())),
         Route("/api/status", _ask(lambda request: session.describe_status())),
         Route("/api/update", _binary(lambda request: session.encode_update(_read_number(request, "since")), FRESH)),
@@ -67,9 +69,9 @@ def make_app(session: Session) -> Starlette:
         Route("/api/images/{bag:int}/picture", _picture(session.pictures.get_image)),
         Route("/api/images/{bag:int}/thumb", _picture(session.pictures.get_thumb)),
         Route("/api/images/{bag:int}/map", _map(session.pictures.get_map)),
-        Route("/api/images/{bag:int}/mask", _map(session.get_mask, FRESH)),
-        Route("/api/images/{bag:int}/instances", _map(session.get_instances, FRESH)),
-        Route("/api/images/{bag:int}/small-mask", _map(session.get_small_mask, FRESH)),
+        Route("/api/images/{bag:int}/mask", _map(session.engine.encode_mask, FRESH)),
+        Route("/api/images/{bag:int}/instances", _map(session.engine.encode_instances, FRESH)),
+        Route("/api/images/{bag:int}/small-mask", _map(session.engine.encode_small_mask, FRESH)),
         Route("/api/images/{bag:int}/frames/{frame:int}/picture", _picture(session.get_frame_picture)),
         Route("/api/images/{bag:int}/frames/{frame:int}/map", _map(session.get_frame_map)),
         Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),
@@ -86,10 +88,17 @@ def _explain(request: Request, error: Exception) -> Response:
     return Answer({"error": str(error)}, status_code=status, headers=FRESH)
 
 
-def _send_static(session: Session, name: str) -> Response:
-    if name not in session.static:
+def read_static() -> dict[str, tuple[str, bytes]]:
+    """Every file of the page: name to its type and content."""
+    files = [entry for entry in (resources.files("segvote.review") / "static").iterdir() if "." in entry.name]
+    kinds = {entry.name: KINDS.get(entry.name.rsplit(".", 1)[1]) for entry in files}
+    return {entry.name: (kind, entry.read_bytes()) for entry in files if (kind := kinds[entry.name])}
+
+
+def _send_static(static: dict[str, tuple[str, bytes]], name: str) -> Response:
+    if name not in static:
         return Answer({"error": "no such file"}, status_code=404)
-    kind, content = session.static[name]
+    kind, content = static[name]
     return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
 
 

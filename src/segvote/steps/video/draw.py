@@ -58,27 +58,22 @@ class SegmentedVideo:
         heat = np.zeros(len(self.keys.numbers), np.float32) if heat is None else heat
         window: list[Frame] = []
         first: CarriedFrame | None = None
-        for frame in self._read(within):
+        for frame in self.read(within):
             if frame.index not in self.keys.arrays["key_indices"]:
                 window.append(frame)
                 continue
-            last = self._open_key(frame, heat)
+            last = self.open_key(frame, heat)
             yield from [last] if first is None else _carry_between(first, window, last)
             window, first = [], last
 
-    def hold(self, heat: np.ndarray) -> Iterator[tuple[Frame, np.ndarray]]:
-        """All frames in order, without any flow: each with the heat (h, w) of the last key frame."""
-        for frame in self._read():
-            if frame.index in self.keys.arrays["key_indices"]:
-                key = self._open_key(frame, heat)
-            yield frame, key.heat
-
-    def _read(self, within: tuple[int, int] | None = None) -> Iterator[Frame]:
+    def read(self, within: tuple[int, int] | None = None) -> Iterator[Frame]:
+        """All frames in order, or those from one number in the source to another."""
         indices = self.keys.arrays["frame_indices"]
         low, high = (indices[0], indices[-1]) if within is None else within
         return read_ahead(read_frames(self.path, indices[(indices >= low) & (indices <= high)].tolist()))
 
-    def _open_key(self, frame: Frame, heat: np.ndarray) -> CarriedFrame:
+    def open_key(self, frame: Frame, heat: np.ndarray) -> CarriedFrame:
+        """A key frame with the heat (n_segments,) of its segments."""
         labels = self.keys.read_labels(self.keys.find_nearest(frame.index))
         return CarriedFrame(frame, resize_image(frame.image, max(labels.shape)), labels, heat[labels])
 
@@ -127,7 +122,9 @@ def draw_video(
     # A user label holds in every frame that its segment is carried to.
     heat = np.where(fixed >= 0, fixed == 1, heat).astype(np.float32)
     if not decisions.any():
-        for frame, cold in video.hold(heat):
+        for frame in video.read():
+            if frame.index in video.keys.arrays["key_indices"]:
+                cold = video.open_key(frame, heat).heat
             yield DrawnFrame(frame, np.zeros(frame.image.shape[:2], dtype=bool), cold, 0.0)
         return
     mask: np.ndarray = np.zeros(0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
 from segvote.kernels import search_neighbours
 from segvote.kernels.pixels import convert_to_lab
+from segvote.progress import Progress, watch
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead
@@ -35,42 +36,61 @@ if TYPE_CHECKING:
 VIDEO_VERSION = 5  # raised when key frames are chosen or joined in another way
 EVERY = 8  # frames from one key frame to the next, at most
 LEAST = 5  # key frames of a video, where it has as many frames
-MOST = 24  # key frames of a video that vote
+MOST = 20  # key frames of a video that vote
 # Correlation of thumbnails below which a frame shows something else than the last key frame.
 CHANGED = 0.5
 POSTER_QUALITY = 95
 SUPERVOXELS = "supervoxels"
 # A supervoxel lasts, so a frame may show more of them than an image has segments.
 SUPERVOXELS_IN_SEGMENTS = 2
-PER_SEGMENT = ("areas", "border", "centres", "colours")
-GEOMETRY = (*PER_SEGMENT, "edges", "lengths", "parents", "altitudes", "shape")
+JOINED = ("areas", "border", "centres", "colours", "lengths")
+GEOMETRY = (*JOINED, "edges", "parents", "altitudes", "shape")
 
 
 def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage:
     """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
-    run, settings, seconds = extractor.run, extractor.settings, dict[str, float]()
-    known = read_if_whole(run.segments_path(key))
-    is_done = known is not None and is_whole(run, key, known)
-    frames = known or survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
+    run, settings = extractor.run, extractor.settings
+    frames = read_if_whole(run.segments_path(key))
+    if frames is None:
+        frames = survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
+        write_arrays(run.segments_path(key), False, **frames)
+    is_done = is_whole(run, key, frames)
     if settings.segmenter == SUPERVOXELS:
         joined = {**frames, **({} if is_done else _segment_supervoxels(extractor, bag, key, frames))}
         _average_features(extractor, bag, key, joined)
     else:
-        joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)}
+        joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist())}
     if not is_done:
-        poster = next(read_frames(bag.path, [int(frames["poster"])]))
-        write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
-        labels = read_arrays(run.segments_path(name_key_frame(key, int(frames["poster"]))), ("labels",))["labels"]
-        start = joined["starts"][np.searchsorted(frames["key_indices"], frames["poster"])]
+        poster = int(frames["poster"])
+        write_jpeg(get_poster_path(run, key), next(read_frames(bag.path, [poster])).image, POSTER_QUALITY)
+        labels = read_arrays(run.segments_path(name_key_frame(key, poster)), ("labels",))["labels"]
+        start = joined["starts"][np.searchsorted(frames["key_indices"], poster)]
         joined = {**joined, "labels": (labels + start).astype(np.int32)}
         write_arrays(run.segments_path(key), compress=True, **joined)
-    return extractor.sum_up(bag, key, joined, seconds)
+    return extractor.sum_up(bag, key, joined)
 
 
 def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bool:
-    """Whether the run folder holds the poster and the key frames of a video whose segments are these."""
-    names = [name_key_frame(key, index) for index in segments["key_indices"]]
-    return all(path.is_file() for path in (get_poster_path(run, key), *map(run.segments_path, names)))
+    """Whether these are all segments of a video, not its survey, and its poster and key frames are in the folder."""
+    paths = [run.segments_path(name_key_frame(key, index)) for index in segments["key_indices"]]
+    return "areas" in segments and all(path.is_file() for path in (get_poster_path(run, key), *paths))
+
+
+def report_key_frames(extractor: BagExtractor, keys: Sequence[str], progress: Progress) -> AbstractContextManager[None]:
+    """While features of videos, by the names of their segments, are extracted, report how many key frames have some."""
+
+    def count() -> tuple[int, int]:
+        run, done, totals = extractor.run, 0, list[int]()
+        for key in keys:
+            survey, features = read_if_whole(run.segments_path(key), ("key_indices",)), extractor.name_features(key)
+            if survey is not None:
+                totals.append(len(survey["key_indices"]))
+                parts = run.features_path(name_key_frame(features, 0)).parent.glob("[0-9]*")
+                done += totals[-1] if run.features_path(features).is_file() else len([*parts])
+        # Videos that were not looked through yet count like the others.
+        return done, round(sum(totals) * len(keys) / max(len(totals), 1))
+
+    return watch("key frames", count, progress) if keys else nullcontext()
 
 
 def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
@@ -80,15 +100,13 @@ def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
     -------
     dict
         Numbers in the source of all frames (*frame_indices*), of the key frames (*key_indices*) and of a key frame in
-        the middle that votes, which pages show (*poster*); seconds from the beginning (*frame_times*); what could not be
-        read (*problem*).
+        the middle that votes, which pages show (*poster*); what could not be read (*problem*).
     """
-    frames = [(frame.index, frame.time, make_thumbnail(frame.image)) for frame in read_ahead(stream)]
-    indices, times, thumbnails = zip(*frames, strict=True)
+    frames = [(frame.index, make_thumbnail(frame.image)) for frame in read_ahead(stream)]
+    indices, thumbnails = zip(*frames, strict=True)
     keys = np.array(indices)[choose_key_frames(thumbnails)]
     return {
         "frame_indices": np.array(indices),
-        "frame_times": np.array(times),
         "key_indices": keys,
         "poster": keys[(voters := choose_voters(len(keys)))[len(voters) // 2]],
         "problem": np.array(stream.problem),
@@ -115,40 +133,33 @@ def choose_voters(n_keys: int) -> list[int]:
     return np.linspace(0, n_keys - 1, min(n_keys, MOST)).round().astype(int).tolist()
 
 
-@dataclass(frozen=True)
 class FramePicture:
-    """A key frame, which is in memory already, as the picture of an image."""
+    """A key frame (h, w, 3) uint8, which is in memory already, as the picture of an image."""
 
-    name: str
-    image: np.ndarray  # (h, w, 3) uint8
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.image.shape[:2]  # type: ignore[return-value]
+    def __init__(self, name: str, image: np.ndarray) -> None:
+        self.name, self.image, self.shape = name, image, (image.shape[0], image.shape[1])
 
     def read(self, size: int) -> np.ndarray:
         """The whole frame, which is large enough for any size."""
         return self.image
 
 
-def _extract_key_frames(
-    extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int], seconds: dict[str, float]
-) -> dict[str, np.ndarray]:
+def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int]) -> dict[str, np.ndarray]:
     """Segments and features of each key frame as of an image; returns the segments, see `join_key_frames`."""
     run, features_key = extractor.run, extractor.name_features(key)
     for frame in read_ahead(read_frames(bag.path, indices)):
         picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
-        segments = extractor.segment(name_key_frame(key, frame.index), picture, seconds)
-        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
+        segments = extractor.segment(name_key_frame(key, frame.index), picture)
+        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture)
     paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
     if read_if_whole(run.features_path(features_key)) is None:
-        write_arrays(run.features_path(features_key), **_join_features(extractor, paths))
+        write_arrays(run.features_path(features_key), False, **_join_features(extractor, paths))
     shutil.rmtree(paths[0].parent, ignore_errors=True)
     return join_key_frames([run.segments_path(name_key_frame(key, index)) for index in indices])
 
 
 def _join_features(extractor: BagExtractor, paths: Sequence[Path]) -> dict[str, np.ndarray]:
-    """(n, d) features of the key frames that vote; (m,) for each segment of the others, the nearest of these, *matches*."""
+    """(n, d) *features* of key frames that vote; (m,) nearest of these of each segment of the others, *matches*."""
     voters, matches = choose_voters(len(paths)), [np.zeros(0, np.int32)]
     features = np.concatenate([read_arrays(paths[number])["features"] for number in voters])
     scale = fit_standardiser([features], extractor.extractor.blocks, extractor.extractor.standardise)
@@ -172,7 +183,7 @@ def join_key_frames(paths: Sequence[Path]) -> dict[str, np.ndarray]:
     starts[order] = np.cumsum([0, *(counts[number] for number in order[:-1])])
     parents, altitudes = join_trees([(part["parents"], part["altitudes"]) for part in parts])
     return {
-        **{name: np.concatenate([part[name] for part in parts]) for name in (*PER_SEGMENT, "lengths")},
+        **{name: np.concatenate([part[name] for part in parts]) for name in JOINED},
         "edges": np.concatenate([part["edges"] + start for part, start in zip(parts, starts[voters], strict=True)]),
         "parents": parents,
         "altitudes": altitudes,
@@ -211,6 +222,4 @@ def _average_features(extractor: BagExtractor, bag: Bag, key: str, segments: Map
         local = local.reshape(labels.shape).astype(np.int32)
         sums[numbers] += extractor.extractor.extract(frame.image, local) * np.bincount(local.ravel())[:, None]
     means = (sums / segments["areas"][:, None]).astype(np.float32)
-    write_arrays(
-        extractor.run.features_path(extractor.name_features(key)), features=means, matches=np.zeros(0, np.int32)
-    )
+    write_arrays(extractor.run.features_path(extractor.name_features(key)), features=means)

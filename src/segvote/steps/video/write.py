@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from segvote.io.overlays import blend_heat, blend_mask, write_jpeg
 from segvote.io.tables import read_json, write_json
 from segvote.io.video.files import Frame, open_film_writer
 from segvote.io.video.reading import VideoStream
-from segvote.progress import Progress
+from segvote.progress import Progress, watch
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.run.videos import TRACK, KeyFrames, list_frame_stems
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 HEATMAP_SIZE = 640
 FILM_SIZE = 960  # longest side of the overlay film, enough to judge it
-PAUSE = 1.0  # seconds between two reports of progress
 
 
 @dataclass(frozen=True)
@@ -91,28 +89,15 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
     return round(float(np.mean([moment.area for moment in moments])), 6), tuple(shapes)
 
 
-@contextlib.contextmanager
-def report_frames(run: RunFolder, tasks: Sequence[WriteTask], progress: Progress) -> Iterator[None]:
-    """While videos are drawn, in any process, report from a thread how many of their frames have a new mask."""
-    videos = [task.record for task in tasks if task.record.n_frames]
-    total, started, done = sum(record.n_frames for record in videos), time.time(), threading.Event()
+def report_frames(run: RunFolder, tasks: Sequence[WriteTask], progress: Progress) -> AbstractContextManager[None]:
+    """While videos are drawn, report how many of their frames have a new mask."""
+    videos, started = [task.record for task in tasks if task.record.n_frames], time.time()
 
-    def watch() -> None:
-        while not done.wait(PAUSE):
-            masks = [path for record in videos for path in run.mask_path(f"{record.stem}/0").parent.glob("*.png")]
-            with contextlib.suppress(OSError):  # a mask is written as this is counted
-                progress("draw frames", sum(path.stat().st_mtime >= started for path in masks), total)
+    def count() -> tuple[int, int]:
+        masks = [path for record in videos for path in run.mask_path(f"{record.stem}/0").parent.glob("*.png")]
+        return sum(path.stat().st_mtime >= started for path in masks), sum(record.n_frames for record in videos)
 
-    thread = threading.Thread(target=watch, daemon=True)
-    if videos:
-        thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-    if videos:
-        thread.join()
-        progress("draw frames", total, total)
+    return watch("draw frames", count, progress) if videos else nullcontext()
 
 
 def _write_poster(run: RunFolder, video: str, drawn: DrawnFrame) -> None:
