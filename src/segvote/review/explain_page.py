@@ -24,7 +24,7 @@ def format_page(explanation: SegmentExplanation, run: Run, n_pictures: int = 12)
     result = "object" if explanation.selected else "background"
     note = " (user label)" if explanation.user_label >= 0 else ""
     crop = format_picture(pictures.draw_crop(explanation.bag, explanation.segment), name)
-    sections = [("Score", f'<div class="pictures">{crop}</div>{_format_sum(explanation)}')]
+    sections = [("Score", f'<div class="pictures">{crop}{_format_sum(explanation)}</div>')]
     for title, lines in (("for", explanation.list_best(1)), ("against", explanation.list_best(-1))):
         sections.append((f"Voted {title} it: {len(lines)} segments", _format_side(lines, run, pictures, n_pictures)))
     subtitle = (
