@@ -14,10 +14,11 @@ from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth
 from segvote.io.arrays import read_arrays
 from segvote.io.images import list_images, read_image, resize_image, resize_labels
 from segvote.io.masks import OBJECT
-from segvote.io.overlays import blend_heat, encode_jpeg, format_data_uri
+from segvote.io.overlays import blend_heat
 from segvote.masks import scale_heat
 from segvote.report.experiment_tables import name_methods
 from segvote.report.markup import escape
+from segvote.report.thumbnails import format_picture
 from segvote.run.run_folder import RunFolder
 from segvote.types import WITH, WITHOUT
 
@@ -55,7 +56,7 @@ def _format_example(path: Path, folder: Path, readers: Mapping[str, TruthReader]
     try:
         picture = resize_image(read_image(path), SIZE)
         reader = find_truth(readers, f"{WITH}/{name}")
-        return _format_picture(picture if reader is None else _outline(picture, reader()), name)
+        return format_picture(picture if reader is None else _outline(picture, reader()), name)
     except SegvoteError as error:  # a picture that is gone costs its cell, not the page
         return escape(f"{name}: {error}")
 
@@ -95,9 +96,9 @@ def _format_row(comparison: Comparison, ranked: Sequence[Result], scores: list[d
     name = ranked[0].names[place]
     try:
         picture = resize_image(read_image(comparison.images / name.split("/", 1)[1]), SIZE)
-        cells = [_format_picture(picture, name)]
+        cells = [format_picture(picture, name)]
         for result, arrays in zip(ranked, scores, strict=True):
-            cells.append(_format_picture(_paint(comparison, result, arrays, place, picture), name))
+            cells.append(format_picture(_paint(comparison, result, arrays, place, picture), name))
     except SegvoteError as error:  # a picture that is gone costs its row, not the page
         cells = [escape(f"{name}: {error}")]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
@@ -109,9 +110,3 @@ def _paint(comparison: Comparison, result: Result, arrays: dict, place: int, pic
     labels = read_arrays(RunFolder(comparison.folder / "run").segments_path(result.segments[place]))["labels"]
     heat = scale_heat(scores, float(arrays["thresholds"][place]), float(arrays["lowest"]), float(scores.max()))
     return blend_heat(picture, resize_labels(heat[labels], picture.shape[:2]))
-
-
-def _format_picture(picture: np.ndarray, name: str) -> str:
-    height, width = picture.shape[:2]
-    source = format_data_uri(encode_jpeg(picture, quality=70))
-    return f'<img src="{source}" width="{width}" height="{height}" alt="{escape(name)}" loading="lazy">'

@@ -10,11 +10,11 @@ import numpy as np
 from segvote.io.atomic import write_text
 from segvote.io.images import read_small_image, resize_labels
 from segvote.io.masks import read_mask
-from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
+from segvote.io.overlays import blend_mask
 from segvote.report.experiment_tables import format_page
 from segvote.report.markup import escape, format_share
 from segvote.report.summary import format_problems
-from segvote.report.thumbnails import choose_size
+from segvote.report.thumbnails import choose_size, format_picture
 from segvote.run.run_folder import RunFolder
 from segvote.steps.predict import Prediction, Predictions
 
@@ -49,8 +49,6 @@ def _format_image(run: RunFolder, one: Prediction, size: int) -> str:
     mask = read_mask(run.mask_path(one.stem)) == 255 if one.contains else np.zeros((1, 1), bool)
     shown = blend_mask(picture, resize_labels(mask, picture.shape[:2])) if mask.any() else picture
     name, area = escape(one.name), f", mask {format_share(one.area)}" if one.contains else ""
-    return (
-        f'<figure><img src="{format_data_uri(encode_jpeg(shown, 75))}" width="{shown.shape[1]}" '
-        f'height="{shown.shape[0]}" alt="{name}"><figcaption><bdi>{name}</bdi><br>probability '
-        f"{one.probability:.2f}, p-value {one.p_value:.3f}{area}</figcaption></figure>\n"
-    )
+    figures = f"probability {one.probability:.2f}, p-value {one.p_value:.3f}{area}"
+    caption = f"<figcaption><bdi>{name}</bdi><br>{figures}</figcaption>"
+    return f"<figure>{format_picture(shown, one.name)}{caption}</figure>\n"

@@ -42,6 +42,12 @@ class Thumbnail:
         return format_data_uri(self.data)
 
 
+def format_picture(picture: np.ndarray, name: str, quality: int = 75) -> str:
+    """A picture (h, w, 3) uint8 as an element of a page that carries it inside."""
+    source, (height, width) = format_data_uri(encode_jpeg(picture, quality)), picture.shape[:2]
+    return f'<img src="{source}" width="{width}" height="{height}" alt="{escape(name)}" loading="lazy">'
+
+
 @dataclass(frozen=True)
 class Triplet:
     """Image, heat map and mask of one bag; None where there is none, and then `problem` may say why."""
