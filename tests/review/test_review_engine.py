@@ -79,7 +79,7 @@ def test_amounts_of_corrections_are_what_they_changed(engine):
     # With the corrections in the vote, where they turn anything, before they were propagated; a vote of low
     # confidence is begun anew, and keeps no image.
     kept = np.zeros(len(after.positive), dtype=bool) if found.result.kept is None else found.result.kept
-    voted = np.where(after.spread(kept), found.held.vote.scores, found.corrected.refitted.scores)
+    voted = np.where(after.spread(kept), found.held.vote.scores, found.refitted.scores)
     changed = np.flatnonzero(after.scores != voted)
     assert 3 < len(changed) < len(first.scores) and not kept.all()
     for flat in changed[:20]:

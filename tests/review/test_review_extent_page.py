@@ -50,7 +50,7 @@ def test_choose_undo_write_and_reload(address, open_page, run_copy):
 def find_wider_segment(folder):
     """Image, segment and extent of one that the default extent leaves out and a wider one has."""
     run = Run(folder)
-    levels = vote(reopen(run)).corrected.extents.levels
+    levels = vote(reopen(run)).extents.levels
     for bag in range(len(run)):
         own = levels[run.get_slice(bag)]
         found = np.flatnonzero((own > run.extent) & (own <= N_LEVELS))

@@ -196,7 +196,7 @@ class Actions:
         if action.value == 1 and self.voting.is_open:
             n_segments, part = self.run.bags[bag].n_segments, self.snapshot.get_slice(bag)
             added = np.bincount(labels[resize_labels(pixels, labels.shape)], minlength=n_segments)  # type: ignore[arg-type]
-            levels = self.voting.get_voted().corrected.extents.levels[part]
+            levels = self.voting.get_voted().extents.levels[part]
             wider = find_wider(levels, self.snapshot.decisions[part], int(self.list_levels()[bag]), added)
         number = self._append(action)
         self._offer = (number, wider)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segvote.errors import BusyRunError, SegvoteError
-from segvote.method.extents import N_LEVELS, find_extents
+from segvote.method.extents import N_LEVELS, Extents, find_extents
 from segvote.method.vote import vote_by_scores
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
 from segvote.steps.explain import SegmentExplanation, explain_segment
 from segvote.steps.reopening import (
-    Corrected,
     Opened,
     Voted,
     apply_corrections,
@@ -51,7 +50,7 @@ class Voting:
         self.is_final = True
         self._counting = threading.Lock()  # held through a vote, which takes long: one at a time
         self._voted: Voted | None = None
-        self._unlabelled: Corrected | None = None
+        self._unlabelled: tuple[Vote, Extents] | None = None
 
     def open(self) -> None:
         """Fit the method to the run's segments, or restore it, with the user labels."""
@@ -123,7 +122,7 @@ class Voting:
 
     def _propagate(self, user: UserInput) -> None:
         voted, user_labels = self.get_voted(), _drop_nothing(user.user_labels)
-        refitted = voted.held.vote if user_labels is None else voted.corrected.refitted
+        refitted = voted.held.vote if user_labels is None else voted.refitted
         # Another voter than the method is never refitted.
         self.is_final = user_labels is None or voted.held.voter is not None
         shares = _drop_not_painted(user.painted_shares)
@@ -134,9 +133,10 @@ class Voting:
         """The vote as if the user had labelled no segment; bag labels and extents are those of the last vote."""
         with self.lock:
             voted = self.get_voted()
-            if self._unlabelled is None or self._unlabelled.vote is not voted.held.vote:
-                self._unlabelled = Corrected(voted.held.vote, voted.held.vote, find_extents(voted.held.vote))
-            return replace(voted, corrected=self._unlabelled).result
+            if self._unlabelled is None or self._unlabelled[0] is not voted.held.vote:
+                self._unlabelled = voted.held.vote, find_extents(voted.held.vote)
+            found, extents = self._unlabelled
+            return replace(voted, vote=found, extents=extents).result
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
         """Contributions to the score of a segment."""

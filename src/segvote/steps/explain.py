@@ -84,8 +84,8 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     table, result = voted.opened.table, voted.result
     flat = int(table.bag_offsets[bag]) + segment
     share = voted.opened.settings.smoothing
-    found = voted.corrected.vote
-    base = voted.held.vote if result.kept is not None and result.kept[bag] else voted.corrected.refitted
+    found = voted.vote
+    base = voted.held.vote if result.kept is not None and result.kept[bag] else voted.refitted
     own = explain_vote(base, flat) if voted.held.voter is None else voted.held.voter.explain(flat)
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
     lines += _list_corrections(table, result.residuals, flat)

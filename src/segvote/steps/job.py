@@ -157,7 +157,7 @@ def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resourc
     settings, corrections = opened.settings, opened.corrections
     extent = corrections.extent or settings.extent
     with run.time_step("write"):
-        write_extents(run, voted.corrected.extents, voted.corrected.vote.scores)
+        write_extents(run, voted.extents, voted.vote.scores)
         write_votes(run, decision)
         tasks = list_tasks(opened.bags, opened.table.areas, decision, corrections)
         drawing = fetch_drawing(run, tasks, settings, resources, resources.progress)

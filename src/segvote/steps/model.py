@@ -49,23 +49,23 @@ def write_model(voted: Voted, extent: int) -> None:
     """
     from safetensors.numpy import save
 
-    opened, corrected, table = voted.opened, voted.corrected, voted.opened.table
+    opened, table = voted.opened, voted.opened.table
     codes, scales = pack(table.X)
     arrays: dict[str, np.ndarray] = {
         "codes": codes,
         "scales": scales,
         "bags": table.bags.astype(np.int32),
         "positive": table.bag_labels.astype(np.uint8),
-        "user_labels": corrected.vote.user_labels.astype(np.int8),
+        "user_labels": voted.vote.user_labels.astype(np.int8),
         "prior": measure_border_prior(table.border, opened.settings.border_prior).astype(np.float32),
         "edges": table.edges.astype(np.int32),
         "lengths": table.lengths.astype(np.float32),
         "contrasts": np.nan_to_num(table.contrasts, nan=-1.0).astype(np.float32),  # -1: not known
-        "range": np.array([corrected.vote.scores.min(), corrected.vote.scores.max()], dtype=np.float64),
-        "levels": corrected.extents.levels,
+        "range": np.array([voted.vote.scores.min(), voted.vote.scores.max()], dtype=np.float64),
+        "levels": voted.extents.levels,
         **_name("standardiser", opened.standardiser.get_state()),
         **_name("features", opened.extractor.get_state()),
-        **_name("method", _pack_vote(corrected.refitted) if voted.held.voter is None else {}),
+        **_name("method", _pack_vote(voted.refitted) if voted.held.voter is None else {}),
     }
     data, folder = save(arrays), opened.folder.model_path
     write_bytes(folder / "model.safetensors", data)

@@ -61,11 +61,15 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Corrected:
-    """A vote in which corrections take part.
+class Voted:
+    """A run after the vote: all that its files are written from.
 
     Attributes
     ----------
+    opened
+        What was voted on.
+    held : Held
+        The vote without corrections.
     refitted : Vote
         The vote that user labels took part in, from which later labels are propagated quickly.
     vote : Vote
@@ -74,38 +78,23 @@ class Corrected:
         Its nested selections.
     """
 
+    opened: Opened
+    held: Held
     refitted: Vote
     vote: Vote
     extents: Extents
 
-
-@dataclass(frozen=True)
-class Voted:
-    """A run after the vote: all that its files are written from.
-
-    Attributes
-    ----------
-    opened
-        What was voted on.
-    held, corrected
-        The vote without corrections, and with those of now.
-    """
-
-    opened: Opened
-    held: Held
-    corrected: Corrected
-
     @property
     def joined(self) -> Vote:
         """The vote with corrections at the default extent, with one threshold for each bag."""
-        return join_frames(self.corrected.vote)
+        return join_frames(self.vote)
 
     @property
     def result(self) -> Vote:
         """The vote with corrections, at the extent that was chosen for each image."""
         opened = self.opened
         levels = opened.corrections.list_levels([bag.bag.digest for bag in opened.bags], opened.settings.extent)
-        return join_frames(apply_levels(self.corrected.vote, self.corrected.extents, levels[opened.table.groups]))
+        return join_frames(apply_levels(self.vote, self.extents, levels[opened.table.groups]))
 
     @cached_property
     def decision(self) -> Decision:
@@ -116,7 +105,7 @@ class Voted:
             selected=result.selected,
             user_labels=result.user_labels,
             votes=self.joined.votes,
-            weights=self.corrected.vote.weights,
+            weights=self.vote.weights,
             thresholds=result.thresholds,
             uncertainty=result.uncertainty,
             excluded=self.opened.table.average_by_bag(self.held.vote.excluded) > 0.5,
@@ -180,4 +169,4 @@ def apply_corrections(opened: Opened, held: Held, refitted: Vote | None = None) 
     """
     refitted = held.refit(opened.user_labels) if refitted is None else refitted
     found = held.correct(opened.user_labels, opened.painted_shares, refitted)
-    return Voted(opened, held, Corrected(refitted, found, find_extents(found)))
+    return Voted(opened, held, refitted, found, find_extents(found))
