@@ -40,7 +40,6 @@ from segvote.types import WITH
 N_JUDGED, N_QUICK = 30, 10  # images of a run
 SIDES = (1000, 2000, 4000)  # 1, 4 and 16 megapixels
 FALSE_SHARES = tuple(product((0.1, 0.15, 0.2, 0.3), (0.03, 0.05, 0.08)))
-OUTLINES = tuple(product((2.0, 3.0, 4.0), (3.0, 10.0, 30.0)))
 REGIONS = Drawing("regions")
 Counts = tuple[np.ndarray, list[np.ndarray]]  # of `count_surfaces`
 
@@ -100,17 +99,13 @@ def leave_one_out(names: list[str], rows: list[list[float]]) -> dict[str, float]
 
 def measure_outline(given: Given) -> dict[str, Any]:
     """IoU and Boundary F of the coarse mask, the native one, and a band labelled by the truth; errors in the band."""
-    rows, tables, names = {}, [], []
+    rows = {"set": "IoU F coarse, IoU F native, IoU F bound, share of wrong pixels in the band"}
     for folder in given.sets:
         judged = [one for one in list_judged(Run(folder), given.quick) if has_outline(one.truth)]
-        if not judged:
-            continue
-        figures = [_bound_outline(one) for one in judged]
-        rows[folder.name] = " ".join(f"{figure:.3f}" for figure in np.mean(figures, axis=0))
-        tables.append([float(np.mean([_redraw_outline(one, *value) for one in judged])) for value in OUTLINES])
-        names.append(folder.name)
-    head = "IoU F coarse, IoU F native, IoU F bound, share of wrong pixels in the band"
-    return {"set": head, **rows, **leave_one_out(names, tables)}
+        if judged:
+            figures = np.mean([_bound_outline(one) for one in judged], axis=0)
+            rows[folder.name] = " ".join(f"{figure:.3f}" for figure in figures)
+    return rows
 
 
 def _bound_outline(one: Judged) -> list[float]:
@@ -122,15 +117,6 @@ def _bound_outline(one: Judged) -> list[float]:
     bound = one.judge(np.where(is_near, truth, large))
     share = (wrong & is_near).sum() / max(wrong.sum(), 1)
     return [*one.judge(coarse), *one.draw(REGIONS), *bound, float(share)]
-
-
-def _redraw_outline(one: Judged, nearby: float, noise: float) -> float:
-    before = outline.NEARBY, outline.NOISE
-    outline.NEARBY, outline.NOISE = nearby, noise
-    try:
-        return one.draw(REGIONS)[1]
-    finally:
-        outline.NEARBY, outline.NOISE = before
 
 
 def measure_lines(given: Given) -> dict[str, Any]:
