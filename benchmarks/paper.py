@@ -1,6 +1,6 @@
 """The paper's experiments on the data sets at hand, and the tables of docs/paper.md.
 
-    python benchmarks/paper.py DATA [--images 24] [--sets cows ...] [--only voters printed words gpb]
+    python benchmarks/paper.py DATA [--images 12] [--sets cows ...] [--only voters printed words gpb]
     python benchmarks/paper.py DATA --study lengths|adaptation [--features bow]
 
 `make paper` runs it. On each set (with/, without/, masks/) it compares all voters with our segments and network, then

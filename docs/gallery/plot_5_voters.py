@@ -36,7 +36,7 @@ for name in voters:
     chosen = replace(settings, voter=name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ekde-paper warns that it selects all or nothing
-        results[name] = run.fit_annotator(chosen).result_
+        results[name] = run.hold_vote(chosen).correct(None)
 
 # %%
 # Their heat maps of two scenes. The colours change from blue to red where each voter decides; the outline is the

@@ -77,7 +77,7 @@ def annotate(
         panel=INPUT,
         metavar="DIR",
         parser=PathOrUri,
-        help="Your own label maps or contour maps (ucm2), named like the images.",
+        help="Your own label maps, or ucm2 files, named like the images.",
     ),
     frames: str = option(
         DEFAULTS.frames,
@@ -92,9 +92,8 @@ def annotate(
     pages: str = option(
         DEFAULTS.pages, panel=INPUT, help=f"Of a TIFF stack: {', '.join(PAGES)}.", **choice(PAGES, "choice of pages")
     ),
-    window: str = option(
+    window: str = research(
         DEFAULTS.window,
-        panel=INPUT,
         help=f"Intensity window for 16-bit images: {', '.join(WINDOWS)}.",
         **choice(WINDOWS, "window"),
     ),

@@ -27,9 +27,7 @@ def format_page(explanation: SegmentExplanation, run: Run, n_pictures: int = 12)
     sections = [("Score", f'<div class="pictures">{crop}{_format_sum(explanation)}</div>')]
     for title, lines in (("for", explanation.list_best(1)), ("against", explanation.list_best(-1))):
         sections.append((f"Voted {title} it: {len(lines)} segments", _format_side(lines, run, pictures, n_pictures)))
-    subtitle = (
-        f"{result}{note}, score {explanation.score:+.4f}; object above {explanation.threshold:+.4f}"
-    )
+    subtitle = f"{result}{note}, score {explanation.score:+.4f}; object above {explanation.threshold:+.4f}"
     return experiment_tables.format_page(f"{name}, segment {explanation.segment}", subtitle, sections)
 
 
