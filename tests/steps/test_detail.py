@@ -91,6 +91,6 @@ def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_
     run = Run(tmp_path / "run")
     assert run.settings == (replace(settings, feature_options={"size": 160}) if closer else settings)
     before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")}
-    monkeypatch.setattr(job.Job, "_look", lambda *args, **options: pytest.fail("looked again"))
+    monkeypatch.setattr(job.Job, "_vote", lambda *args, **options: pytest.fail("looked again"))
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")} == before
