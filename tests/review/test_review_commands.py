@@ -25,7 +25,7 @@ def call(*arguments):
 def test_explain_prints_amounts_and_writes_a_page(run_copy, tmp_path):
     result = call("explain", run_copy, "with-001", "--html", tmp_path / "why.html", "--lines", 2)
     assert result.exit_code == 0 and "votes for" in result.output
-    assert "<h1>with/with-001.png</h1>" in (tmp_path / "why.html").read_text()
+    assert "<h1>with/with-001.png, segment" in (tmp_path / "why.html").read_text()
 
 
 def test_explain_refuses_what_is_no_segment_before_it_counts(run_copy):

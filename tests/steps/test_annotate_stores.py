@@ -96,8 +96,7 @@ def test_a_run_in_a_store_is_not_done_twice_on_any_machine(store, monkeypatch, t
     after = read_store(f"{store}/out")
     assert {name for name in after if after[name] != before.get(name)} <= {"log.jsonl", "report.html"}
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    steps = annotate(store)[1]
-    assert "vote" not in steps and steps["segment and extract features"] == [(0, 0)]
+    assert not {"segment and extract features", "vote"} & annotate(store)[1].keys()
 
 
 def test_stopped_in_the_middle_it_goes_on_here(any_store, finished_run):
@@ -111,7 +110,7 @@ def test_stopped_in_the_middle_it_goes_on_here(any_store, finished_run):
         )
     assert not read_store(f"{any_store}/out")
     _, steps = annotate(any_store)
-    assert steps["segment and extract features"] == [(0, 0)]
+    assert "segment and extract features" not in steps and "vote" in steps
     assert read_store(f"{any_store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
 
 
