@@ -111,7 +111,7 @@ def test_stopped_in_the_middle_it_goes_on_here(any_store, finished_run):
         )
     assert not read_store(f"{any_store}/out")
     _, steps = annotate(any_store)
-    assert steps["segment and extract features"] == [(0, 0)]
+    assert "segment and extract features" not in steps  # nothing was left to extract
     assert read_store(f"{any_store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
 
 
