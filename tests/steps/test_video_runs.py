@@ -1,6 +1,7 @@
 """Videos go through the main job like images: an object that moves is found, frame by frame."""
 
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -24,7 +25,7 @@ from segvote.run.videos import KeyFrames, read_ahead
 from segvote.steps.explain import explain_segment
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
-from segvote.steps.video import extract
+from segvote.steps.video import extract, write
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
@@ -242,6 +243,30 @@ def test_a_damaged_frame_is_told_and_the_rest_used(data, tmp_path):
     damaged = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=1)
     assert "00004.png" in damaged.record.problems[0].reason
     assert len(list((tmp_path / "out/masks/with/v").iterdir())) == N_FRAMES - 1
+
+
+@pytest.mark.parametrize("n_frames", [1, 4, 17])
+def test_a_run_stopped_while_it_draws_ends_in_the_same_bytes(run, data, tmp_path, monkeypatch, n_frames):
+    """In the first film, or behind it."""
+    out = tmp_path / "out"
+    shutil.copytree(run.folder.path, out)
+    expected = {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.suffix != ".jsonl"}
+    for name in ("masks", "films", "tracks", "heatmaps"):
+        shutil.rmtree(out / name)
+    left, draw = iter(range(n_frames)), write.write_mask
+
+    def stop(*arguments, **options):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        draw(*arguments, **options)
+
+    monkeypatch.setattr(write, "write_mask", stop)
+    with pytest.raises(KeyboardInterrupt):
+        annotate(data / "with", data / "without", out, SETTINGS, n_jobs=1)
+    monkeypatch.setattr(write, "write_mask", draw)
+    annotate(data / "with", data / "without", out, SETTINGS, n_jobs=1)
+    found = {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.suffix != ".jsonl"}
+    assert found == expected
 
 
 def test_reading_ahead_keeps_order_and_hands_errors_on():
