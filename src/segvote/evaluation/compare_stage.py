@@ -10,6 +10,7 @@ paper sets CRANE's threshold. A finished voter has no threshold of its own.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 import warnings
@@ -27,7 +28,7 @@ from segvote.evaluation.evaluate import count_image, find_run_truth
 from segvote.evaluation.evaluate_segments import CountedTruth, count_video
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.io.arrays import read_arrays
-from segvote.io.images import hash_file
+from segvote.io.images import hash_file, read_image
 from segvote.method.table import SegmentTable, smooth_along, weigh_adjacent
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
@@ -88,10 +89,25 @@ def prepare_stage(
     """
     settings = replace(settings, features=cut_ending(settings.features))
     run = annotate_folders(*folders, out, settings, Resources(n_jobs, progress=progress), label_maps)
+    _check_left_out(run)
     truth = _count_truth(run, readers)
     opened = reopen(run)
     tables = {kind: scale_table(run, opened, kind) for kind in sorted(set(kinds))}
     return Stage(run, tables, truth, int(run.votes["decisions"].sum()))
+
+
+def _check_left_out(run: Run) -> None:
+    """Refuse a run without an image that can be read now: results are kept under the digests of all of them."""
+    used = {bag.name for bag in run.bags}
+    for problem in run.record.problems:
+        with contextlib.suppress(SegvoteError):
+            if problem.name not in used:
+                read_image(path := run.inputs.find_source(problem.name))
+                raise _BackAgainError(f"{path} could not be read for a moment; repeat the command")
+
+
+class _BackAgainError(OSError):
+    """An image was left out that can be read by now."""
 
 
 def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, CountedTruth]:

@@ -33,7 +33,8 @@ def open_regular(path: Path | str) -> io.BufferedReader:
 def open_scratch() -> Iterator[Path]:
     """A new folder that only its owner can enter, deleted at the end of the ``with``."""
     try:
-        folder = tempfile.TemporaryDirectory(prefix="segvote-")
+        # What cannot be deleted is left: the command has an error of its own to report.
+        folder = tempfile.TemporaryDirectory(prefix="segvote-", ignore_cleanup_errors=True)
     except OSError as error:
         raise UnwritableFileError(
             f"no folder can be made for temporary files ({error.strerror}); set TMPDIR to a folder with room"

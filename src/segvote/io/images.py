@@ -60,11 +60,11 @@ def list_images(folder: Path | str) -> list[Path]:
 
 
 def _collect_images(folder: Path, visited: set[tuple[int, int]], found: list[Path]) -> None:
-    status = folder.stat()
-    if (status.st_dev, status.st_ino) in visited:
-        return
-    visited.add((status.st_dev, status.st_ino))
     try:
+        status = folder.stat()
+        if (status.st_dev, status.st_ino) in visited:
+            return
+        visited.add((status.st_dev, status.st_ino))
         entries = sorted(
             (entry for entry in os.scandir(folder) if not entry.name.startswith(".")), key=lambda e: e.name
         )

@@ -51,8 +51,11 @@ def _open_any(path: Path) -> Iterator[Annotation]:
 
 
 def _read_file(path: Path) -> Iterator[Annotation]:
-    with path.open("rb") as file:
-        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    except OSError as error:
+        raise BadInputError(f"cannot read {path} ({error.strerror}); check the file and repeat the command") from error
     if start == b"<":
         return read_cvat_xml(path)
     return _read_json_of_any_kind(path)
