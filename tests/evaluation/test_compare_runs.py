@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote import annotate
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError, UnknownNameError, UnreadableImageError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Result
@@ -16,6 +16,7 @@ from segvote.evaluation.compare_stage import (
     vote_twice,
 )
 from segvote.evaluation.evaluate import evaluate
+from segvote.io.images import read_enough
 from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen
 
@@ -87,6 +88,22 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
     assert first.results[3].reason == "ZeroDivisionError: a bug"
     monkeypatch.setattr(compare_module, "count_votes", count_votes)
     assert [one.is_good for one in run(scenes, tmp_path / "out", plan).results] == [False, False, True, True]
+
+
+def test_a_result_without_an_image_that_is_back_is_not_kept(scenes, tmp_path, monkeypatch):
+    plan = replace(PLAN, voters=("crane",))
+
+    def hide(path, longest):
+        if path.name == "with-001.png":
+            raise UnreadableImageError(f"{path}: missing")
+        return read_enough(path, longest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("segvote.steps.extract.read_enough", hide)
+        (lost,) = run(scenes, tmp_path, plan).results
+    (found,) = run(scenes, tmp_path, plan).results
+    assert "with-001.png could not be read for a moment" in lost.reason
+    assert found.is_good and len(found.names) == 6
 
 
 def test_options_reach_the_voter_they_are_for(scenes, tmp_path):

@@ -10,7 +10,6 @@ paper sets CRANE's threshold. A finished voter has no threshold of its own.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import time
 import warnings
@@ -99,15 +98,17 @@ def prepare_stage(
 def _check_left_out(run: Run) -> None:
     """Refuse a run without an image that can be read now: results are kept under the digests of all of them."""
     used = {bag.name for bag in run.bags}
-    for problem in run.record.problems:
-        with contextlib.suppress(SegvoteError):
-            if problem.name not in used:
-                read_image(path := run.inputs.find_source(problem.name))
-                raise _BackAgainError(f"{path} could not be read for a moment; repeat the command")
+    for path in (run.inputs.find_source(one.name) for one in run.record.problems if one.name not in used):
+        if _is_readable(path):
+            raise BadInputError(f"{path} could not be read for a moment; repeat the command")
 
 
-class _BackAgainError(OSError):
-    """An image was left out that can be read by now."""
+def _is_readable(path: Path) -> bool:
+    try:
+        read_image(path)
+    except SegvoteError:
+        return False
+    return True
 
 
 def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, CountedTruth]:
