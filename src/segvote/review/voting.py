@@ -148,7 +148,7 @@ class Voting:
         found = self.get_voted().held.vote
         table = found.table
         try:
-            rival = VOTERS[RIVAL]().fit(table.X, table.is_candidate, bags=table.groups[table.images])
+            rival = VOTERS[RIVAL]().fit(table.X, table.is_candidate, bags=table.bags)
             return vote_by_scores(table, rival.scores_, found.params).selected
         except (SegvoteError, ImportError):
             return None

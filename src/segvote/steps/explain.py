@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.method.corrections import ResidualVotes
-from segvote.method.explanation import explain_vote
 from segvote.method.table import SegmentTable
+from segvote.method.vote import explain_vote
 from segvote.plain_text import make_plain
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
@@ -88,7 +87,9 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     base = voted.held.vote if result.kept is not None and result.kept[bag] else voted.refitted
     own = explain_vote(base, flat) if voted.held.voter is None else voted.held.voter.explain(flat)
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
-    lines += _list_corrections(table, result.residuals, flat)
+    if result.residuals is not None:
+        row = result.residuals[[flat]]
+        lines += _list_lines(CORRECTION, table, row.indices, row.data)
     beside = found.table.adjacency[[flat]]
     lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
     lines.sort(key=lambda line: -abs(line.amount))
@@ -110,13 +111,6 @@ def _list_lines(kind: str, table: SegmentTable, voters: np.ndarray, amounts: np.
     bags = table.bags[voters]
     places = zip(bags, voters - table.bag_offsets[bags], amounts, strict=True)
     return [VoteLine(kind, int(bag), int(segment), float(amount)) for bag, segment, amount in places]
-
-
-def _list_corrections(table: SegmentTable, residuals: ResidualVotes | None, segment: int) -> list[VoteLine]:
-    if residuals is None:
-        return []
-    row = residuals.amounts[[segment]]
-    return _list_lines(CORRECTION, table, residuals.voters[row.indices], row.data)
 
 
 def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None) -> int:
