@@ -162,7 +162,8 @@ def _draw_worn(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray
 
 def _draw_spots(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
     """Three to six small discs, apart from each other."""
-    n_discs, centres = int(rng.integers(3, 7)), []
+    n_discs = int(rng.integers(3, 7))
+    centres: list[np.ndarray] = []
     while len(centres) < n_discs:
         centre = rng.uniform(MARGIN * side, (1 - MARGIN) * side, 2)
         if all(np.hypot(*(centre - other)) >= 0.12 * side for other in centres):
