@@ -90,8 +90,7 @@ def test_videos_are_judged_as_wholes_by_the_threshold_for_videos(videos, tmp_pat
 
 
 @pytest.mark.parametrize("truth", ["masks", "boxes"])
-def test_whole_videos_are_judged_by_their_supervoxels(videos, tmp_path, truth):
-    pytest.importorskip("numba")
+def test_whole_videos_are_judged_by_their_key_frames(videos, tmp_path, truth):
     data = DATASETS["neutral"](videos)
     if truth == "boxes":
         items = tuple(replace(item, masks={}, boxes=make_boxes(item)) for item in data.items["red"])

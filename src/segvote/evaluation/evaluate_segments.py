@@ -51,7 +51,7 @@ class MaskedSegments:
 
 @dataclass(frozen=True)
 class BoxedFrames:
-    """Segments of an image, or supervoxels of a video, of which boxes are known; overlaps of frames add up."""
+    """Segments of an image or a video of which boxes are known; overlaps of frames add up."""
 
     # Label map (h, w) at working size, with numbers of the whole video, and (n, 4) boxes at its scale, of each frame.
     frames: tuple[tuple[np.ndarray, np.ndarray], ...]

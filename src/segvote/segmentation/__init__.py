@@ -13,7 +13,6 @@ SEGMENTERS = Registry(
     {
         "felzenszwalb": "segvote.segmentation.scikit_image:segment_felzenszwalb",
         "gpb": "segvote.segmentation.gpb:segment_gpb",
-        "supervoxels": "segvote.segmentation.supervoxels:segment_supervoxels",
         "slic": "segvote.segmentation.scikit_image:segment_slic",
         "ward": "segvote.segmentation.ward:segment_ward",
     },
