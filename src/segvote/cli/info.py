@@ -17,7 +17,7 @@ from segvote.cli.app import app, format_examples
 from segvote.errors import SegvoteError
 
 ABSENT = "not installed"
-# "numba>=0.60; extra == 'video'": the name, and the extra if there is one.
+# "av>=15; extra == 'video'": the name, and the extra if there is one.
 REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra == ['\"]([\w-]+)['\"])?$")
 
 
