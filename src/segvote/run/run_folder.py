@@ -18,8 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
-from segvote.io.atomic import explain_failure, is_leftover
-from segvote.io.files import hold_folder, refuse_links
+from segvote.io.files import explain_failure, hold_folder, is_leftover, refuse_links
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import WAYS, Drawing
