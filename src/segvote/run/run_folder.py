@@ -50,6 +50,7 @@ class RunFolder:
         self.record_path = self.path / "run.json"
         self.votes_path = self.path / "votes" / "votes.npz"
         self.extents_path = self.path / "votes" / "extents.npz"
+        self.neighbours_path = self.path / "votes" / "neighbours.npz"
         self.coco_path = self.path / "annotations.coco.json"
         self.report_path = self.path / "report.html"
         self.log_path = self.path / "log.jsonl"
