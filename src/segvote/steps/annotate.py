@@ -34,14 +34,15 @@ def annotate_folders(
     """Find the object that the images of one folder show and those of the other do not; see `segvote.annotate`."""
     run, inputs = RunFolder(out), Inputs(name_path_or_uri(with_folder), name_path_or_uri(without_folder))
     job = Job(run, inputs, settings, resources, LabelMaps.open(segments), strict)
-    _check_owner(run, inputs)
+    check_owner(run, inputs)
     bags = list_bags(Path(with_folder), Path(without_folder), settings)
     with run.lock():
-        _check_owner(run, inputs)  # again: another process may have begun there meanwhile
+        check_owner(run, inputs)  # again: another process may have begun there meanwhile
         return job.carry_out(bags)
 
 
-def _check_owner(run: RunFolder, inputs: Inputs) -> None:
+def check_owner(run: RunFolder, inputs: Inputs) -> None:
+    """Refuse a folder that holds something else, or a run on other inputs."""
     if not run.is_claimed(run.record_path, "not a run folder"):
         return
     found = run.read_record().inputs

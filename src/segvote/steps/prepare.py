@@ -105,7 +105,7 @@ def keep_readable(segmented: Sequence[SegmentedImage], strict: bool) -> list[Seg
     for bag_label in (WITH, WITHOUT):
         if not any(one.bag.bag_label == bag_label for one in good):
             reason = next((one.problem for one in bad if one.bag.bag_label == bag_label), "there is none")
-            raise BadInputError(f"none of the *{bag_label}* images can be read; the first reason: {reason}")
+            raise BadInputError(f"no *{bag_label}* image is left that can be read; the first reason: {reason}")
     return good
 
 
