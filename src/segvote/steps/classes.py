@@ -39,7 +39,7 @@ from segvote.run.videos import get_poster_path
 from segvote.steps.class_masks import IndexWriter
 from segvote.steps.extract import BagExtractor
 from segvote.steps.job import is_done, write_run
-from segvote.steps.label_maps import LabelMaps
+from segvote.steps.label_maps import check_label_maps
 from segvote.steps.looks import list_levels
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, learn_words, list_problems
 from segvote.steps.reopening import Voted, apply_corrections, open_folder
@@ -67,7 +67,7 @@ def annotate_class_folders(
         _check_input(folder, root)  # again: another process may have begun there meanwhile
         if not find_class_record(folder).exists():
             _write_record(folder, root, complete=False)
-        job.carry_out(found, LabelMaps.open(segments), strict)
+        job.carry_out(found, check_label_maps(segments), strict)
     return ClassRuns(folder.path)
 
 
@@ -81,7 +81,7 @@ class _Job:
         self.segmented: list[SegmentedImage] = []
         self._held: Held | None = None
 
-    def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
+    def carry_out(self, found: ClassFolders, label_maps: Path | None, strict: bool) -> None:
         # *With* images of any class get masks: their superpixels are computed along with the segments.
         bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
         words = learn_words(self.folder, bags, self.settings, self.extractor, self.resources.progress)
