@@ -16,7 +16,7 @@ import numpy as np
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
-from segvote.masks import SuperpixelMap
+from segvote.masks import Superpixels
 from segvote.review.encoding import scale_bag
 from segvote.review.masks import PAGE_SIZE, Masks, check_divides, encode_instances, find_joined
 from segvote.review.pictures import Frames
@@ -102,7 +102,7 @@ class Actions:
             raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
         return bag
 
-    def _read_superpixels(self, bag: int) -> SuperpixelMap:
+    def _read_superpixels(self, bag: int) -> Superpixels:
         """The fine superpixels along which masks are drawn."""
         labels, key = self.run.read_segments(bag)["labels"], self.run.bags[bag].segments
         return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag))

@@ -135,7 +135,7 @@ def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resourc
         write_extents(run, voted.extents, voted.vote.scores)
         write_votes(run, decision)
         tasks = list_tasks(opened.bags, opened.table.areas, decision, corrections)
-        drawing = fetch_drawing(run, tasks, settings, resources, resources.progress)
+        drawing = fetch_drawing(run, tasks, settings, resources)
         records = write_pictures(run, tasks, settings, drawing, resources)
     with run.time_step("model"):
         write_model(voted, extent)
