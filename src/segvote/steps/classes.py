@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from segvote.run.record import ClassesRecord, ClassRecord, Inputs, Problem, list
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
+from segvote.run.videos import get_poster_path
 from segvote.steps.class_masks import write_index
 from segvote.steps.extract import BagExtractor
 from segvote.steps.job import is_done, write_run
@@ -137,10 +139,8 @@ class _Job:
             _make_class_record(runs, index, image, stems[image.bag.name]) for index, image in enumerate(self.images)
         ]
         counted = count_along(records, "write index masks", len(records), self.resources.progress)
-        annotations = (
-            one for index, record in enumerate(counted) for one in write_index(self.folder, runs, index, record)
-        )
-        write_coco_file(annotations, self.folder.coco_path, ExportOptions(labels=tuple(names)))
+        written = (write_index(self.folder, runs, index, record) for index, record in enumerate(counted))
+        write_coco_file(chain.from_iterable(written), self.folder.coco_path, ExportOptions(labels=tuple(names)))
         remove_stale(self.folder.path, stems.values())
         found = {"classes": names, "images": records, "problems": problems}
         _write_record(self.folder, self.root, True, key=key, settings=self.settings.to_dict(), **found)
@@ -186,9 +186,9 @@ def share_parts(source: RunFolder, target: RunFolder, bags: Sequence[SegmentedIm
     That is safe because no file is ever changed in place; a new one takes its name.
     """
     for bag in bags:
-        files = (source.path / "segments").glob(f"{bag.segments_key}*")
+        files = [*(source.path / "segments").glob(f"{bag.segments_key}*"), source.features_path(bag.features_key)]
         parts = [part for path in files for part in (path.iterdir() if path.is_dir() else [path])]
-        for path in [*parts, source.features_path(bag.features_key)]:
+        for path in [*parts, get_poster_path(source, bag.segments_key)] if bag.n_frames else parts:
             _link(path, target.path / path.relative_to(source.path))
 
 

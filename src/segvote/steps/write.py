@@ -196,7 +196,7 @@ def _list_shapes(
 
 
 def write_stacks(run: RunFolder, records: Sequence[BagRecord]) -> None:
-    """Write the masks of each stack as ``stacks/NAME.tif``, (n_pages, h, w) uint8; delete those of stacks that are gone.
+    """Write the masks of each stack as ``stacks/NAME.tif``, (n_pages, h, w) uint8; delete those of other stacks.
 
     A page that could not be read has an empty mask.
     """
