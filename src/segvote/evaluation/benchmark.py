@@ -130,9 +130,9 @@ def benchmark(
     """Run the experiments of a data set of `DATASETS` that lies on disk; what is in `out` already is not done again.
 
     As for `compare`, but the default plan has the paper's methods and ours. Of each video `n_frames` are used, as
-    images; 0: videos as they are, segmented into supervoxels. At most `max_items` of each kind and class, of one class
-    or (None) of all. Beside the paper stand the rows of `row_features`. `label_maps` is a folder of label maps or
-    contour maps named like the images of the data set (of a video: ``SHOT/FRAME``), in the place of a segmenter.
+    images; 0: whole videos. At most `max_items` of each kind and class, of one class or (None) of all. Beside the
+    paper stand the rows of `row_features`. `label_maps` is a folder of label maps or contour maps named like the images
+    of the data set (of a video: ``SHOT/FRAME``), in the place of a segmenter.
     """
     data = DATASETS[name](path, class_name)
     plan = plan or make_paper_plan()

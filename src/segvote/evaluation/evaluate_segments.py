@@ -18,7 +18,7 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
-from segvote.metrics.overlap import find_box, label_by_truth, measure_areas, measure_box_iou, measure_iou, split_truth
+from segvote.metrics.overlap import find_box, label_by_truth, measure_box_iou, measure_iou, split_truth
 from segvote.run.run import Run
 from segvote.run.videos import KeyFrames, list_frame_stems
 from segvote.steps.video.draw import SegmentedVideo
@@ -51,7 +51,7 @@ class MaskedSegments:
 
 @dataclass(frozen=True)
 class BoxedFrames:
-    """Segments of an image, or supervoxels of a video, of which boxes are known; overlaps of frames add up."""
+    """Segments of an image or a video of which boxes are known; overlaps of frames add up."""
 
     # Label map (h, w) at working size, with numbers of the whole video, and (n, 4) boxes at its scale, of each frame.
     frames: tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -84,7 +84,7 @@ CountedTruth = MaskedSegments | BoxedFrames
 def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> CountedTruth:
     """Count the truth of one image per segment of a label map (h, w); boxes are in pixels of the image's `shape`."""
     if truth.mask is not None:
-        return MaskedSegments(label_by_truth(labels, truth.mask), measure_areas(labels, truth.mask))
+        return MaskedSegments(*label_by_truth(labels, truth.mask))
     if truth.boxes is None:
         raise BadInputError("truth must hold a mask or boxes, got neither; check --truth")
     scale = np.array([labels.shape[1] / shape[1], labels.shape[0] / shape[0]] * 2)

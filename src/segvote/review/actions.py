@@ -14,7 +14,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.io.encodings.rle import encode_rle
-from segvote.masks import SuperpixelMap
+from segvote.masks import Superpixels
 from segvote.review.encoding import scale_bag
 from segvote.review.masks import Masks, check_divides, encode_instances, find_joined
 from segvote.review.pictures import Frames
@@ -84,7 +84,7 @@ class Actions:
             pixels = snap_to_superpixels(pixels, stroke, labels)
         return self._append(self._make_stroke("paint", bag, value, pixels))
 
-    def _read_superpixels(self, bag: int) -> SuperpixelMap:
+    def _read_superpixels(self, bag: int) -> Superpixels:
         """The fine superpixels along which masks are drawn."""
         labels, key = self.run.read_segments(bag)["labels"], self.run.bags[bag].segments
         return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag))

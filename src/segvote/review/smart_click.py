@@ -11,19 +11,19 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 from segvote.io.images import resize_labels
-from segvote.masks import SuperpixelMap, Superpixels
+from segvote.masks import Superpixels
 
 # Largest region, in areas of the clicked segment and of the mask: corrections are smaller than the object.
 MAX_SEGMENTS, MAX_MASKS = 5.0, 0.25
 
 
-def find_region(found: SuperpixelMap, mask: np.ndarray, heat: np.ndarray, point: np.ndarray, value: int) -> np.ndarray:
+def find_region(graph: Superpixels, mask: np.ndarray, heat: np.ndarray, point: np.ndarray, value: int) -> np.ndarray:
     """(h, w) bool: the region of a smart click at a point (x, y) of an image.
 
     The region stays on the side of the mask (h, w) on which the point lies. It agrees with high votes, `heat`
     (n_segments,) in [0, 1], where it becomes object (`value` 1), else with low ones.
     """
-    labels, graph = found.labels, found.superpixels
+    labels = graph.labels
     start = labels[_scale_place(point, mask.shape, labels.shape)]
     small = resize_labels(mask, labels.shape)  # type: ignore[arg-type]
     covered = np.bincount(labels.ravel(), weights=small.ravel(), minlength=len(graph.areas)) > 0.5 * graph.areas
