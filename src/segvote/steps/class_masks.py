@@ -18,7 +18,7 @@ from segvote.run.output_names import name_frames
 from segvote.run.record import ClassRecord
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.strokes import find_painted
+from segvote.run.strokes import Canvas
 from segvote.types import Annotation
 
 
@@ -77,7 +77,7 @@ def _weigh_pixels(run: Run, index: int, labels: np.ndarray) -> np.ndarray:
     """(h, w) weights of a class at the pixels of an image; infinite where the user painted."""
     weights = run.votes["weights"][run.get_slice(index)][labels]
     strokes = read_corrections(run.folder).strokes.get(run.bags[index].digest, [])
-    painted = find_painted(strokes, labels.shape)  # type: ignore[arg-type]
+    painted = Canvas(labels.shape, strokes).exact
     return np.where(painted, np.inf, weights)
 
 
