@@ -27,12 +27,13 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 from scipy.stats import binomtest
+from sklearn.metrics import roc_auc_score
 
 import segvote
 from harness import BAG_LABELS, Given, link_images, measure_seconds, run_parts, start_annotate, wait_for, watch_memory
 from segvote.io.images import hash_file, list_images
 from segvote.io.masks import read_mask
-from segvote.metrics import IMAGE_THRESHOLD, measure_auc, measure_iou
+from segvote.metrics import IMAGE_THRESHOLD, measure_iou
 from segvote.steps.predict import Predictions
 
 SAME_SEARCH, OTHER_SEARCH = "cam", "negmin"
@@ -215,7 +216,7 @@ def measure_rate(found: dict[str, Predictions], masks: Path) -> dict[str, Any]:
     false = sum(one.contains for one in empty.images)
     interval = binomtest(false, len(empty)).proportion_ci()
     return {
-        "auc": float(measure_auc(scores, np.arange(len(scores)) < len(shown))),
+        "auc": float(roc_auc_score(np.arange(len(scores)) < len(shown), scores)),
         "false": f"{false} of {len(empty)} ({interval.low:.2f} .. {interval.high:.2f})",
         "called": len(hits) / len(shown),
         "corloc": float(sum(hits) / len(shown)),

@@ -28,8 +28,7 @@ from skimage import data
 
 import segvote
 from segvote.datasets import write_scenes
-from segvote.datasets.composing import paint_sprite
-from segvote.datasets.scenes import draw_object, make_scenes
+from segvote.datasets.scenes import draw_object, make_scenes, paint_sprite
 from segvote.io.overlays import blend_mask
 from segvote.review.serving.server import open_reviewed, open_server
 

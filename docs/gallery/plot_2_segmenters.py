@@ -16,7 +16,7 @@ from segvote import SEGMENTERS
 
 # 400 pixels on the longest side, as `segvote annotate` does.
 image = np.asarray(Image.fromarray(coffee()).resize((400, 267), Image.Resampling.BOX))
-names = [name for name in SEGMENTERS if name != "supervoxels"]  # those are for videos
+names = list(SEGMENTERS)
 segmented = {name: SEGMENTERS[name](image, n_segments=60) for name in names}
 
 

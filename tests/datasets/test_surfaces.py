@@ -12,25 +12,19 @@ kinds = pytest.mark.parametrize("kind", DEFECTS)
 
 
 @kinds
-def test_the_area_is_within_its_bounds(kind):
-    for scene in make_surfaces(3, 0, kind=kind, size=SMALL):
-        assert 0.001 - 1 / SMALL**2 <= scene.mask.mean() <= 0.005 + 1 / SMALL**2
-
-
-@kinds
 @pytest.mark.parametrize("ground", ["brick", "grass", "gravel", "sand"])
 def test_the_mask_is_what_was_damaged_and_nothing_else(kind, ground):
-    whole, scene = (make_surface("with", 0, 3, kind, ground, SMALL, damaged=damaged) for damaged in (False, True))
-    changed = (whole.image != scene.image).any(axis=2)
-    assert not changed[~scene.mask].any()
-    # Damage may leave a pixel the colour that it had.
-    assert changed[scene.mask].mean() > 0.9
-    assert not whole.mask.any()
+    whole, none = make_surface("with", 0, 3, None, ground, SMALL)
+    image, mask = make_surface("with", 0, 3, kind, ground, SMALL)
+    changed = (whole != image).any(axis=2)
+    assert not none.any() and not changed[~mask].any()
+    assert changed[mask].mean() > 0.9  # damage may leave a pixel the colour that it had
 
 
 @kinds
-def test_defects_stay_away_from_the_border(kind):
+def test_area_is_within_bounds_and_off_the_border(kind):
     for scene in make_surfaces(4, 0, seed=2, kind=kind, size=SMALL):
+        assert 0.001 - 1 / SMALL**2 <= scene.mask.mean() <= 0.005 + 1 / SMALL**2
         assert not np.concatenate([scene.mask[0], scene.mask[-1], scene.mask[:, 0], scene.mask[:, -1]]).any()
 
 
@@ -43,14 +37,8 @@ def test_a_surface_does_not_depend_on_the_number_of_others():
 def test_the_same_seed_writes_the_same_bytes(tmp_path):
     for name, seed in (("one", 5), ("two", 5), ("other", 6)):
         write_surfaces(tmp_path / name, 2, 1, seed, kind="crack", size=SMALL)
-    files = [path.relative_to(tmp_path / "one") for path in sorted((tmp_path / "one").rglob("*.png"))]
-    assert [str(path) for path in files] == [
-        "masks/with-000.png",
-        "masks/with-001.png",
-        "with/with-000.png",
-        "with/with-001.png",
-        "without/without-000.png",
-    ]
+    files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.png")]
+    assert len(files) == 5
     for path in files:
         content = (tmp_path / "one" / path).read_bytes()
         assert content == (tmp_path / "two" / path).read_bytes()

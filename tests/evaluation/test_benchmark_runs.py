@@ -102,10 +102,10 @@ def test_a_difference_below_one_shot_is_called_none(tmp_path, found, remark):
 
 
 def test_a_class_is_compared_with_its_own_figure(tmp_path):
-    known = make_benchmark(tmp_path, 33, name="tang-segments", classes=("cat",))
+    known = make_benchmark(tmp_path, 33, name="jain-grauman", classes=("cat",))
     assert list_paper_rows(known)[1][-2:] == ["0.33", "="]
     assert list_class_rows(known) == [["method", "cat"], ["CRANE", "0.33 / 0.33 ="]]
-    other = make_benchmark(tmp_path, 30, name="msrc-v2", classes=("cow",))
+    other = make_benchmark(tmp_path, 30, name="davis", classes=("cow",))
     assert list_paper_rows(other)[1][-2:] == ["", ""]
     assert len(list_benchmark_tables(known)) == 3 and len(list_benchmark_tables(other)) == 2
 

@@ -121,7 +121,7 @@ def test_a_wrong_box_of_a_coco_file_is_named_in_one_line(tmp_path, key, value):
 
 def test_a_wrong_box_of_a_voc_file_is_named_in_one_line(tmp_path):
     (tmp_path / "one.xml").write_text(XML.format(name="cow").replace("<ymin>2", "<ymin>two"))
-    with pytest.raises(BadInputError, match=r"one\.xml: expected ymin"):
+    with pytest.raises(BadInputError, match=r"one\.xml: .*'two'"):
         list_truth(tmp_path)["one"]()
 
 

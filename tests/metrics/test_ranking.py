@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
+from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from segvote.errors import BadInputError
-from segvote.metrics import average_precision, measure_auc, precision_recall
+from segvote.metrics import average_precision, precision_recall
 
 
 def make_ranking(seed, n=200, n_levels=20):
@@ -23,13 +23,6 @@ def test_average_precision_equals_that_of_sklearn(seed, n_levels):
     assert average_precision(scores, truth, weights) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_auc_equals_that_of_sklearn(seed):
-    scores, truth, weights = make_ranking(seed)
-    assert measure_auc(scores, truth) == pytest.approx(roc_auc_score(truth, scores))
-    assert measure_auc(scores, truth, weights) == pytest.approx(roc_auc_score(truth, scores, sample_weight=weights))
-
-
 def test_curve_equals_that_of_sklearn():
     scores, truth, weights = make_ranking(3)
     precision, recall, thresholds = precision_recall(scores, truth, weights + 1)
@@ -45,12 +38,10 @@ def test_parts_of_segments_with_areas_give_the_pixels_ranking():
     pixel_scores = np.repeat(scores, areas)
     pixel_truth = np.concatenate([np.arange(area) < n for area, n in zip(areas, n_object, strict=True)])
     assert average_precision(scores, parts, areas) == pytest.approx(average_precision(pixel_scores, pixel_truth))
-    assert measure_auc(scores, parts, areas) == pytest.approx(measure_auc(pixel_scores, pixel_truth))
 
 
-def test_no_object_gives_zero_precision_and_no_auc():
+def test_no_object_gives_zero_precision():
     assert average_precision([1, 2], [0, 0]) == 0.0
-    assert np.isnan(measure_auc([1, 2], [0, 0]))
 
 
 @pytest.mark.parametrize(

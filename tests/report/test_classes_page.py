@@ -38,4 +38,4 @@ def test_the_page_links_the_report_of_each_class(tmp_path):
 def test_the_command_wants_two_folders_or_classes(tmp_path):
     for folders in ([None, None, None], [tmp_path, None, None], [tmp_path, tmp_path, tmp_path]):
         with pytest.raises(BadInputError, match="expected two folders"):
-            choose_folders(*folders)
+            choose_folders(*folders, "out")

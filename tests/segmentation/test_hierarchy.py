@@ -6,7 +6,7 @@ import pytest
 from segvote.errors import BadInputError
 from segvote.kernels.pixels import convert_to_lab
 from segvote.segmentation.hierarchy import build_segmentation, crop_tree, cut_tree, join_trees, link_ward
-from segvote.segmentation.labels import find_neighbours, measure_areas, measure_means, relabel_connected
+from segvote.segmentation.labels import list_edges, measure_means, relabel_connected
 from segvote.segmentation.ward import segment_ward
 
 
@@ -33,10 +33,12 @@ def cut_tree_slow(parents, altitudes, n_regions):
 def build_tree_slow(image, labels):
     """Merge the cheapest pair of neighbours, over and over."""
     lab = convert_to_lab(image).astype(np.float64)
-    shared = find_neighbours(labels).toarray() > 0
-    areas = dict(enumerate(measure_areas(labels).astype(float)))
+    areas = dict(enumerate(np.bincount(labels.ravel()).astype(float)))
     means = {i: lab[labels == i].mean(axis=0) for i in areas}
-    around = {i: set(np.flatnonzero(shared[i])) for i in areas}
+    around = {i: set() for i in areas}
+    for i, j in list_edges(labels)[0]:
+        around[i].add(j)
+        around[j].add(i)
     altitudes = dict.fromkeys(areas, 0.0)
     parents = {}
     for node in range(len(areas), 2 * len(areas) - 1):
@@ -104,13 +106,13 @@ def test_a_cropped_tree_cuts_as_the_whole_tree(n_regions):
         np.testing.assert_array_equal(cut_tree(*cropped, n_coarse)[regions], cut_tree(*whole, min(n_coarse, n_regions)))
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (12, 15), (3, 6, 7)])
+@pytest.mark.parametrize("shape", [(1, 1), (12, 15)])
 @pytest.mark.parametrize("n_channels", [1, 3])
 def test_means_are_those_of_each_segments_pixels(shape, n_channels):
     rng = np.random.default_rng(0)
     labels, values = relabel_connected(rng.integers(0, 3, shape)), rng.normal(size=(*shape, n_channels))
     expected = [values[labels == segment].mean(axis=0) for segment in range(labels.max() + 1)]
-    np.testing.assert_allclose(measure_means(values, labels, measure_areas(labels)), expected)
+    np.testing.assert_allclose(measure_means(values, labels, np.bincount(labels.ravel())), expected)
 
 
 def test_no_region_at_all_is_refused():

@@ -9,15 +9,12 @@ from segvote.errors import BadInputError
 from segvote.segmentation.labels import (
     absorb_small,
     check_labels,
-    compress_numbers,
-    find_neighbours,
     list_edges,
-    measure_areas,
     measure_border,
     relabel_connected,
 )
 
-SHAPES = [(1, 1), (1, 9), (6, 1), (7, 11), (3, 5, 4)]
+SHAPES = [(1, 1), (1, 9), (6, 1), (7, 11)]
 
 
 def list_around(place, shape):
@@ -60,10 +57,9 @@ def find_neighbours_slow(labels):
 
 def measure_border_slow(labels):
     length = np.zeros(labels.max() + 1)
-    *_, height, width = labels.shape
-    for place in np.ndindex(labels.shape):
-        row, column = place[-2:]
-        length[labels[place]] += (row == 0) + (row == height - 1) + (column == 0) + (column == width - 1)
+    height, width = labels.shape
+    for row, column in np.ndindex(labels.shape):
+        length[labels[row, column]] += (row == 0) + (row == height - 1) + (column == 0) + (column == width - 1)
     return length
 
 
@@ -78,29 +74,13 @@ def test_relabelling_equals_flood_fill(raw):
     np.testing.assert_array_equal(result, relabel_connected_slow(raw))
 
 
-def test_shared_boundaries_equal_counting(raw):
-    labels = relabel_connected(raw)
-    shared = find_neighbours(labels)
-    np.testing.assert_array_equal(shared.toarray(), find_neighbours_slow(labels))
-
-
-def test_edges_are_the_neighbours_each_pair_once_in_order(raw):
+def test_edges_equal_counting_each_pair_once(raw):
     labels = relabel_connected(raw)
     edges, lengths = list_edges(labels)
     shared = np.triu(find_neighbours_slow(labels))
     assert edges.dtype == np.int32
     np.testing.assert_array_equal(edges, np.argwhere(shared))
     np.testing.assert_array_equal(lengths, shared[shared > 0])
-
-
-@pytest.mark.parametrize("values", [[3, -2, 3, 9], [0, 2**62, -(2**62)], [-128, 127, 0], [2**63, 2**63 - 1, 2**64 - 1]])
-@pytest.mark.parametrize("n_times", [1, 100])
-def test_numbers_are_compressed_to_their_ranks(values, n_times):
-    """Many pixels of close values are ranked by a table, others by sorting."""
-    dtype = {127: np.int8, 2**64 - 1: np.uint64}.get(max(values), np.int64)
-    labels = np.array([values] * n_times, dtype)
-    ranks = [sorted(set(values)).index(value) for value in values]
-    np.testing.assert_array_equal(compress_numbers(labels), [ranks] * n_times)
 
 
 def test_border_lengths_equal_counting(raw):
@@ -116,13 +96,14 @@ def test_small_segments_join_the_neighbour_with_most_boundary():
 @pytest.mark.parametrize("min_size", [0, 3, 10, 1000])
 def test_nothing_smaller_than_asked_is_left(raw, min_size):
     result = absorb_small(relabel_connected(raw), min_size)
-    assert measure_areas(result).min() >= min(min_size, raw.size)
+    assert np.bincount(result.ravel()).min() >= min(min_size, raw.size)
     np.testing.assert_array_equal(result, relabel_connected(result))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64, bool])
-def test_users_label_maps_of_any_integer_are_accepted(dtype):
-    labels = np.array([[1, 0, 1], [1, 0, 1]]).astype(dtype)
+def test_label_maps_of_any_integer_are_accepted(dtype):
+    largest = True if dtype is bool else np.iinfo(dtype).max
+    labels = np.array([[largest, 0, largest]] * 2, dtype)
     assert check_labels(labels).tolist() == [[0, 1, 2], [0, 1, 2]]
 
 
@@ -135,6 +116,6 @@ def test_a_map_of_another_size_takes_the_nearest_label():
 @pytest.mark.parametrize(
     "labels", [np.zeros((2, 2)), np.zeros((2, 2, 2), int), np.zeros((0, 3), int)], ids=["float", "3-D", "empty"]
 )
-def test_what_is_no_label_map_is_refused(labels):
+def test_an_invalid_label_map_is_an_error(labels):
     with pytest.raises(BadInputError, match="label map must be"):
         check_labels(labels)

@@ -84,7 +84,7 @@ def test_the_same_image_gives_the_same_segments(segment):
     [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)],
     ids=["grey", "float", "empty"],
 )
-def test_what_is_no_image_is_refused(segment, image):
+def test_an_invalid_image_is_an_error(segment, image):
     with pytest.raises(BadInputError, match="uint8 RGB"):
         segment(image)
 
@@ -92,10 +92,3 @@ def test_what_is_no_image_is_refused(segment, image):
 def test_no_segment_at_all_is_refused(segment):
     with pytest.raises(BadInputError, match="at least 1"):
         segment(make_noise((4, 4)), 0)
-
-
-def test_ward_is_finer_when_more_segments_are_asked_for():
-    image = make_noise((60, 80))
-    coarse, fine = (SEGMENTERS["ward"](image, n_segments).labels for n_segments in (20, 80))
-    pairs = np.unique(np.stack([fine.ravel(), coarse.ravel()]), axis=1)
-    assert pairs.shape[1] == fine.max() + 1

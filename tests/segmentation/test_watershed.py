@@ -1,12 +1,10 @@
 """Basins: those of the watershed cut, by whichever way they are found."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from segvote.kernels.quick_higra import hg
-from segvote.segmentation import ward
 from segvote.segmentation.labels import relabel_connected
 from segvote.segmentation.ward import find_basins
 
@@ -49,10 +47,3 @@ def test_basins_are_those_of_higra(shape, n_values, seed):
     found = find_basins(gradient)
     assert found.dtype == np.int32
     assert np.array_equal(found, cut_grid(gradient))
-
-
-def test_higra_is_asked_only_where_basins_are_ambiguous(monkeypatch):
-    monkeypatch.setattr(ward.hg, "labelisation_watershed", lambda *graph: pytest.fail("asked"))
-    assert find_basins(np.array([[5, 1, 1, 1, 7, 2, 2]], np.float32)).tolist() == [[0, 0, 0, 0, 0, 1, 1]]
-    with pytest.raises(pytest.fail.Exception):
-        find_basins(np.array([[1, 1, 7, 1, 1]], np.float32))

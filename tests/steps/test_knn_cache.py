@@ -1,72 +1,65 @@
-import shutil
-
 import numpy as np
 import pytest
 
+from segvote import annotate
+from segvote.io.arrays import read_arrays, write_arrays
 from segvote.kernels import Neighbours
 from segvote.run.run import Run
-from segvote.steps.knn_cache import name_neighbours, read_neighbours
-from segvote.steps.reopening import list_segmented_images, reopen, vote
+from segvote.steps.reopening import reopen, vote
 
 
 @pytest.fixture
-def run(finished_run, tmp_path):
-    shutil.copytree(finished_run.folder.path, tmp_path / "run")
-    return Run(tmp_path / "run")
+def run(run_copy):
+    return Run(run_copy)
 
 
 @pytest.fixture
-def path(run):
-    return run.folder.votes_path.with_name("neighbours.npz")
+def searched(monkeypatch):
+    """Collects the searches of the steps alone: a second vote of the method searches on stretched features."""
+    searches = []
+
+    class Counted(Neighbours):
+        @classmethod
+        def search(cls, *given):
+            searches.append(1)
+            return Neighbours.search(*given)
+
+    monkeypatch.setattr("segvote.steps.knn_cache.Neighbours", Counted)
+    return searches
 
 
-def read(run, **other):
-    name = other.get("name") or name_neighbours(
-        run.settings, list_segmented_images(run), run.settings.voter_options["n_neighbors"]
-    )
-    return read_neighbours(run.folder, name, other.get("n_segments", int(run.offsets[-1])))
-
-
-class KnownNeighbours(Neighbours):
-    @classmethod
-    def search(cls, *arguments):
-        raise AssertionError("searched again")
-
-
-def forbid_search(monkeypatch):
-    # Of the steps alone: a second vote of the method searches its own neighbours, on stretched features.
-    monkeypatch.setattr("segvote.steps.knn_cache.Neighbours", KnownNeighbours)
-    monkeypatch.setattr("segvote.steps.vote.Neighbours", KnownNeighbours)
-
-
-def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, monkeypatch):
-    forbid_search(monkeypatch)
+def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, searched):
     voted = vote(reopen(run))
     np.testing.assert_array_equal(voted.result.scores, run.votes["scores"])
     np.testing.assert_array_equal(voted.result.votes, run.votes["votes"])
+    assert not searched
 
 
-def test_a_run_without_the_file_is_searched_once(run, path, monkeypatch):
+def test_a_run_without_the_file_is_searched_once(run, searched):
+    path = run.folder.neighbours_path
     kept = path.read_bytes()
     path.unlink()
     vote(reopen(run))
-    assert not path.exists()
+    assert not path.exists() and len(searched) == 1
     vote(reopen(run), keep=True)
-    assert path.read_bytes() == kept
-    forbid_search(monkeypatch)
+    assert path.read_bytes() == kept and len(searched) == 2
     vote(reopen(run), keep=True)
+    assert len(searched) == 2
 
 
-def test_neighbours_of_other_settings_are_not_taken(run):
-    assert read(run) is not None
-    assert read(run, name="another") is None
-    assert read(run, n_segments=int(run.offsets[-1]) + 1) is None
+def test_neighbours_of_other_settings_are_not_used(run, scenes, searched):
+    other = {"features": "color", "n_segments": 40, "size": 160, "voter_options": {"n_neighbors": 9}}
+    annotate(scenes / "with", scenes / "without", run.folder.path, type(run.settings)(**other), n_jobs=1)
+    assert searched
 
 
-@pytest.mark.parametrize("place", [0.5])
-def test_a_damaged_file_is_as_good_as_none(run, path, place):
-    content = bytearray(path.read_bytes())
-    content[int(place * len(content))] ^= 0xFF
-    path.write_bytes(bytes(content))
-    assert read(run) is None
+@pytest.mark.parametrize("indices", [np.int32(-2), np.int32(10**6), np.float64(0)])
+def test_a_damaged_file_is_not_used(run, indices, searched):
+    path = run.folder.neighbours_path
+    arrays = read_arrays(path)
+    arrays["indices"] = np.full_like(arrays["indices"], indices, dtype=type(indices))
+    write_arrays(path, **arrays)
     np.testing.assert_array_equal(vote(reopen(run)).result.scores, run.votes["scores"])
+    path.write_bytes(path.read_bytes()[:-9])
+    np.testing.assert_array_equal(vote(reopen(run)).result.scores, run.votes["scores"])
+    assert len(searched) == 2

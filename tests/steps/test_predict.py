@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from segvote import annotate
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_csv, read_json, write_json
-from segvote.metrics import measure_auc, measure_iou
+from segvote.metrics import measure_iou
 from segvote.steps.model import read_model
 from segvote.steps.predict import predict
 from segvote.steps.predictor import Predictor
@@ -44,8 +45,8 @@ def test_images_that_show_the_object_score_higher(finished_run, tmp_path):
     shutil.rmtree(tmp_path / "made" / "masks")
     predicted = predict(finished_run.folder.path, tmp_path / "made", tmp_path / "new", n_jobs=1)
     truth = [shows(one) for one in predicted.images]
-    assert measure_auc([one.score for one in predicted.images], truth) > 0.75
-    assert measure_auc([one.probability for one in predicted.images], truth) > 0.75
+    assert roc_auc_score(truth, [one.score for one in predicted.images]) > 0.75
+    assert roc_auc_score(truth, [one.probability for one in predicted.images]) > 0.75
 
 
 def test_masks_lie_on_the_object_and_images_without_it_have_none(predicted, new_scenes):

@@ -80,13 +80,13 @@ def test_workers_with_other_versions_are_refused(address, monkeypatch):
         raise ValueError("Mismatched versions found\n\nnumpy 0.1")
 
     monkeypatch.setattr(distributed.Client, "get_versions", differ)
-    with pytest.raises(BadInputError, match=r"got Mismatched versions found numpy 0\.1; install the same"):
+    with pytest.raises(BadInputError, match=r"got: Mismatched versions found numpy 0\.1; start"):
         list(run_on_all(abs, [1], Resources(scheduler=address)))
 
 
 def test_a_missing_scheduler_is_one_line(monkeypatch):
     monkeypatch.setattr(workers, "PATIENCE", 0.5)
-    with pytest.raises(BadInputError, match="start one: dask scheduler"):
+    with pytest.raises(BadInputError, match="start them: dask scheduler"):
         list(run_on_all(abs, [1], Resources(scheduler="tcp://127.0.0.1:9")))
 
 

@@ -3,14 +3,12 @@
 import json
 import shutil
 import xml.etree.ElementTree as ElementTree
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
 pytest.importorskip("av")
-pytest.importorskip("numba")
 
 from segvote import annotate, progress
 from segvote.errors import BadInputError
@@ -21,7 +19,7 @@ from segvote.io.video.reading import VideoStream
 from segvote.run.bags import list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.videos import KeyFrames, read_ahead
+from segvote.run.videos import read_ahead
 from segvote.steps.explain import explain_segment
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
@@ -146,18 +144,6 @@ def test_two_voting_key_frames_are_enough_for_all_frames(run, data, monkeypatch)
     found = annotate(data / "with", data / "without", data / "bounded", SETTINGS, n_jobs=1)
     assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
     assert len(found.votes["scores"]) < len(run.votes["scores"]) / 2
-
-
-def test_supervoxels_are_segments_of_all_frames_that_show_them(data):
-    settings = replace(SETTINGS, segmenter="supervoxels")
-    found = annotate(data / "with", data / "without", data / "supervoxels", settings, n_jobs=1)
-    assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
-    segments = found.read_segments(found.find("with/v0"))
-    assert (segments["frames"] == 0).all() and len(reopen(found).table.groups) == len(found)
-    keys = KeyFrames.open(found.folder, found.bags[1].segments, found.bags[1].features)
-    maps = [keys.read_labels(number) for number in range(len(segments["key_indices"]))]
-    np.testing.assert_array_equal(segments["areas"], np.bincount(np.ravel(maps)))
-    assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1
 
 
 def test_thresholds_of_key_frames_become_one_of_the_video(run):

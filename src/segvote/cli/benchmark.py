@@ -20,7 +20,7 @@ DEFAULTS = Settings()
 
 @app.command(
     epilog=format_examples(
-        "segvote benchmark pittcar PittCar -o out --as-paper", "segvote benchmark msrc-v2 MSRC -o out --class cow"
+        "segvote benchmark pittcar PittCar -o out --as-paper", "segvote benchmark davis DAVIS -o out --class car"
     )
 )
 def benchmark(

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import RUN, PathOrUri
+from segvote.cli.options import RUN
 from segvote.cli.terminal import show_progress
 from segvote.io.stores import find_local_path
 from segvote.metrics.overlap import IMAGE_THRESHOLD
@@ -23,11 +23,10 @@ CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "pixel_f", "found", "n_true
     )
 )
 def evaluate(
-    run_folder: PathOrUri = RUN,
-    truth: PathOrUri = typer.Option(
+    run_folder: str = RUN,
+    truth: str = typer.Option(
         ...,
         metavar="PATH",
-        parser=PathOrUri,
         help="Folder of masks named like the images (255 object, 128 ignore, 0 background), VOC folder, COCO or other "
         "annotation file, or boxes (VOC XML, COCO, CSV).",
     ),

@@ -1,6 +1,7 @@
-"""Data sets: public ones on disk as bags with truth, and made ones that need no download.
+"""Data sets: public ones on disk as bags with truth, and synthetic ones that need no download.
 
-`DATASETS` maps names to loaders ``load_*(root, class_name=None, ...) -> DataSet``.
+`DATASETS` maps names to loaders ``load_*(root, class_name=None) -> DataSet``: `root` is the unpacked data set or the
+folder around it, `class_name` one class or None for all on disk.
 """
 
 from segvote.datasets.bags import make_bags
@@ -25,18 +26,12 @@ __all__ = [
 DATASETS = Registry(
     "data set",
     {
-        "camvid": "segvote.datasets.photographs:load_camvid",
-        "davis": "segvote.datasets.videos:load_davis",
-        "jain-grauman": "segvote.datasets.youtube:load_jain_grauman",
-        "labelmefacade": "segvote.datasets.photographs:load_labelmefacade",
-        "msrc-v2": "segvote.datasets.photographs:load_msrc_v2",
+        "davis": "segvote.datasets.public:load_davis",
+        "jain-grauman": "segvote.datasets.public:load_jain_grauman",
         "neutral": "segvote.datasets.neutral:load_neutral",
-        "oxford-pets": "segvote.datasets.photographs:load_oxford_pets",
         "pittcar": "segvote.datasets.neutral:load_pittcar",
-        "tang-segments": "segvote.datasets.youtube:load_tang",
-        "weizmann-horses": "segvote.datasets.photographs:load_weizmann_horses",
-        "youtube-objects-v1.0": "segvote.datasets.youtube:load_youtube_objects_v1",
-        "youtube-objects-v2.2": "segvote.datasets.youtube:load_youtube_objects_v22",
-        "youtube-objects-v2.3": "segvote.datasets.youtube:load_youtube_objects_v23",
+        "youtube-objects-v1.0": "segvote.datasets.public:load_youtube_objects_v1",
+        "youtube-objects-v2.2": "segvote.datasets.public:load_youtube_objects_v22",
+        "youtube-objects-v2.3": "segvote.datasets.public:load_youtube_objects_v23",
     },
 )

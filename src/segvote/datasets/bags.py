@@ -1,4 +1,4 @@
-"""Made bags: features of segments without any picture, with a planted object, for tests of voters and for scaling.
+"""Synthetic bags: features of segments without any picture, with a planted object, for tests of voters and for scaling.
 
 The background clusters occur in every bag. The object is a tight cluster beside one of them, repeated over the *with*
 bags. Two kinds mislead simple voters: *odd* segments, far from everything and never repeated, in bags of both
@@ -28,24 +28,24 @@ def make_bags(
 
     Parameters
     ----------
-    n_with, n_without
+    n_with, n_without : int
         Number of bags of each bag label.
-    n_segments
+    n_segments : int
         Segments per bag; `n_object` of them are object in a *with* bag, `n_odd` are odd in every bag.
-    n_object, n_odd
+    n_object, n_odd : int
         See above.
-    n_dims
+    n_dims : int
         Length of a feature vector.
-    n_clusters
+    n_clusters : int
         Number of background clusters that all bags share.
-    look_alikes
+    look_alikes : float
         Part of the *without* bags in which one segment looks like the object.
-    seed
+    seed : int
         Equal seeds give equal bags.
 
     Returns
     -------
-    X, y, bags, truth
+    X, y, bags, truth : ndarray
         (n, n_dims) float64 features; (n,) int, the bag label copied to its segments; (n,) int bag ids, *with* bags
         first; (n,) bool, whether the segment is object.
     """

@@ -1,8 +1,7 @@
-"""Objects cut out of the pictures that scikit-image and scikit-learn carry in their wheels, to make scenes of.
+"""Objects cut out of pictures in the wheels of scikit-image and scikit-learn, for synthetic scenes.
 
-Pictures are opened as files, never through `skimage.data`, whose functions may download what is missing. A cutout is a
-colour image and how much of each pixel is the object; outlines are the pictures' own (thresholds), or a few shapes
-drawn around the object once.
+Pictures are opened as files: the functions of `skimage.data` may download missing ones. Outlines come from thresholds,
+or from a few shapes drawn around the object.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ import cv2
 import numpy as np
 import scipy  # ndimage is loaded when used
 from PIL import Image
-
-from segvote.errors import MissingPartError, UnknownNameError
 
 FINER = 4  # shapes are drawn so many times larger and averaged down, which gives soft edges
 CARD_SIDE = 240  # longest side of a card in pixels
@@ -46,39 +43,27 @@ class Cutout:
     left: int = 0
 
     def spread(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """Lay image and alpha on an empty scene; what sticks out is cut off."""
-        image, alpha = np.zeros((height, width, 3), np.float32), np.zeros((height, width), np.float32)
-        rows = slice(max(self.top, 0), min(self.top + self.alpha.shape[0], height))
-        columns = slice(max(self.left, 0), min(self.left + self.alpha.shape[1], width))
-        if rows.start < rows.stop and columns.start < columns.stop:
-            own = (
-                slice(rows.start - self.top, rows.stop - self.top),
-                slice(columns.start - self.left, columns.stop - self.left),
-            )
-            image[rows, columns], alpha[rows, columns] = self.image[own], self.alpha[own]
+        """Image and alpha on an empty canvas of a scene's size."""
+        move = np.array([[1.0, 0.0, self.left], [0.0, 1.0, self.top]])
+        image, alpha = (
+            cv2.warpAffine(layer, move, (width, height), flags=cv2.INTER_NEAREST) for layer in (self.image, self.alpha)
+        )
         return image, alpha
 
 
 @cache
 def open_bundled(package: str, name: str, mode: str = "RGB") -> np.ndarray:
     """Read a picture that lies in an installed package: float32 in [0, 1], shared, not writeable."""
-    spec = find_spec(package)  # finds the folder without importing the package, which takes longer than all scenes
-    folders = spec.submodule_search_locations if spec else None
-    path = Path(folders[0], name) if folders else Path(name)
-    if not path.is_file():
-        raise MissingPartError(
-            f"synthetic scenes need {name} of {package}, which is absent; reinstall scikit-image and scikit-learn"
-        )
-    with Image.open(path) as picture:
+    spec = find_spec(package)  # the folder without the slow import of the package
+    assert spec is not None and spec.submodule_search_locations is not None
+    with Image.open(Path(spec.submodule_search_locations[0], name)) as picture:
         pixels = np.asarray(picture.convert(mode), dtype=np.float32) / 255
     pixels.flags.writeable = False
     return pixels
 
 
 def cut_object(name: str, rng: np.random.Generator) -> Cutout:
-    """Cut out an object by name; where there are several (coins), one of them is drawn."""
-    if name not in OBJECTS:
-        raise UnknownNameError(f"unknown object {name!r}; the known ones are: {', '.join(OBJECTS)}")
+    """Cut out an object, a key of `OBJECTS`; where there are several (coins), one of them is drawn."""
     choices = OBJECTS[name]()
     return choices[rng.integers(len(choices))]
 
@@ -91,19 +76,16 @@ def cut_card(rng: np.random.Generator) -> Cutout:
     top, left = rng.integers(picture.shape[0] - height), rng.integers(picture.shape[1] - width)
     card = picture[top : top + height, left : left + width]
     width, height = (max(16, round(side * min(1, CARD_SIDE / max(card.shape)))) for side in (width, height))
-    card = _print_in_colours(cv2.resize(card, (width, height), interpolation=cv2.INTER_AREA), rng)
+    card = cv2.resize(card, (width, height), interpolation=cv2.INTER_AREA)
+    # Channels are mixed anew, so that no two cards look alike.
+    mixing = np.eye(3) * rng.uniform(0.5, 1.1) + rng.normal(0, 0.3, size=(3, 3))
+    card = np.clip((card.reshape(-1, 3) - 0.5) @ mixing + rng.uniform(0.35, 0.65, size=3), 0, 1)
+    card = card.reshape(height, width, 3).astype(np.float32)
     rim = max(2, min(height, width) // 14)
     colour = rng.uniform(0.8, 0.97) * np.array([1, 0.98, 0.94])
     for edge in (np.s_[:rim], np.s_[-rim:], np.s_[:, :rim], np.s_[:, -rim:]):
         card[edge] = colour
     return Cutout(card, np.ones((height, width), dtype=np.float32))
-
-
-def _print_in_colours(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Mix the channels of a picture anew, not far from what they were: no other card looks quite like it."""
-    mixing = np.eye(3) * rng.uniform(0.5, 1.1) + rng.normal(0, 0.3, size=(3, 3))
-    mixed = np.clip((picture.reshape(-1, 3) - 0.5) @ mixing + rng.uniform(0.35, 0.65, size=3), 0, 1)
-    return mixed.reshape(picture.shape).astype(np.float32)
 
 
 @cache

@@ -13,22 +13,17 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from segvote.datasets.composing import GROUNDS, paint_ground
-from segvote.datasets.scenes import Scene, write_all
+from segvote.datasets.scenes import GROUNDS, Scene, paint_ground, write_neutral
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.types import WITH, WITHOUT
 
-# Pixels that a defect keeps from the border, as a part of the side.
-MARGIN = 0.06
-# Longest line, as a part of the side; a larger area makes lines wider, not longer.
-MAX_LENGTH = 0.7
+MARGIN = 0.06  # distance of a defect from the border, as a part of the side
+MAX_LENGTH = 0.7  # of a line, as a part of the side: a larger area makes lines wider
 N_STEPS = 24  # of a crack
 AREA = (0.001, 0.005)  # part of an image that is damaged
 
-# Draws a field (side, side) for a defect of so many pixels.
-Draw = Callable[[int, int, np.random.Generator], np.ndarray]
-# Changes a surface (side, side, 3) in [0, 1], of which the pixels of the mask are kept.
-Damage = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+Draw = Callable[[int, int, np.random.Generator], np.ndarray]  # side and pixels of a defect to a field (side, side)
+Damage = Callable[[np.ndarray, np.random.Generator], np.ndarray]  # a surface (side, side, 3) in [0, 1], all damaged
 
 
 def make_surfaces(
@@ -45,18 +40,22 @@ def make_surfaces(
 
     Parameters
     ----------
-    n_with, n_without
+    n_with, n_without : int
         Number of images of each bag label.
-    seed
+    seed : int
         Equal seeds give equal surfaces; one does not depend on how many others there are.
-    kind
-        A key of `DEFECTS`: what the *with* images show.
-    ground
+    kind : str
+        Defect of the *with* images: crack, scratch, spots, stain or worn.
+    ground : str
         The surface of all images: ``brick``, ``grass``, ``gravel`` or ``sand``.
-    size
+    size : int
         Width and height in pixels.
-    area
+    area : tuple of float
         Smallest and largest part of the image that is damaged.
+
+    Yields
+    ------
+    Scene
 
     Examples
     --------
@@ -74,7 +73,8 @@ def make_surfaces(
         raise BadInputError(f"expected two rising parts of the image, at least ten pixels and at most 0.05, got {area}")
     for bag_label, count in ((WITH, n_with), (WITHOUT, n_without)):
         for index in range(count):
-            yield make_surface(bag_label, index, seed, kind, ground, size, area)
+            image, mask = make_surface(bag_label, index, seed, kind if bag_label == WITH else None, ground, size, area)
+            yield Scene(f"{bag_label}-{index:03d}", bag_label, image, mask)
 
 
 def write_surfaces(
@@ -92,38 +92,31 @@ def write_surfaces(
 
     Parameters
     ----------
-    folder
+    folder : path or str
         Made if absent; files of the same names are replaced.
     n_with, n_without, seed, kind, ground, size, area
         As in `make_surfaces`.
     """
-    write_all(Path(folder), make_surfaces(n_with, n_without, seed, kind=kind, ground=ground, size=size, area=area))
+    write_neutral(Path(folder), make_surfaces(n_with, n_without, seed, kind=kind, ground=ground, size=size, area=area))
 
 
 def make_surface(
-    bag_label: str,
-    index: int,
-    seed: int,
-    kind: str,
-    ground: str,
-    size: int,
-    area: tuple[float, float] = AREA,
-    damaged: bool = True,
-) -> Scene:
-    """Make one surface; the same arguments give the same one. `damaged` False leaves it as it was before the damage."""
+    bag_label: str, index: int, seed: int, kind: str | None, ground: str, size: int, area: tuple[float, float] = AREA
+) -> tuple[np.ndarray, np.ndarray]:
+    """Image and mask of one surface; undamaged where `kind` is None."""
     entropy = [seed, index, int(bag_label == WITH)]
     # The pictures have 512 pixels; they are shown at about their own size and go on mirrored.
     rng = np.random.default_rng(entropy)
     surface = _light(paint_ground([ground], size, size, rng, n_shown=size), np.random.default_rng([*entropy, 1]))
-    mask = np.zeros((size, size), dtype=bool)
-    if bag_label == WITH and damaged:
+    mask = np.zeros(size * size, dtype=bool)
+    if kind is not None:
         rng = np.random.default_rng([*entropy, 2])
         draw, damage = DEFECTS[kind]
         n_pixels = round(rng.uniform(*area) * size**2)
-        mask = _take_lowest(draw(size, n_pixels, rng), n_pixels)
-        surface = np.where(mask[..., None], damage(surface, rng), surface)
+        mask[np.argsort(draw(size, n_pixels, rng), axis=None, kind="stable")[:n_pixels]] = True
+        surface = np.where(mask.reshape(size, size, 1), damage(surface, rng), surface)
     image = (np.clip(surface, 0, 1) * 255).round().astype(np.uint8)
-    return Scene(f"{bag_label}-{index:03d}", bag_label, image, mask)
+    return image, mask.reshape(size, size)
 
 
 def _light(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -132,12 +125,6 @@ def _light(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     angle = rng.uniform(0, 2 * np.pi)
     fall = rng.uniform(0.85, 1.0) * (1 + 0.12 * (x * np.cos(angle) + y * np.sin(angle)))
     return np.clip(surface * fall[..., None] + rng.normal(0, 0.012, (*surface.shape[:2], 1)), 0, 1)
-
-
-def _take_lowest(field: np.ndarray, n_pixels: int) -> np.ndarray:
-    mask = np.zeros(field.size, dtype=bool)
-    mask[np.argsort(field, axis=None, kind="stable")[:n_pixels]] = True
-    return mask.reshape(field.shape)
 
 
 # Shapes --------------------------------------------------------------------------------------------------------------
@@ -175,9 +162,14 @@ def _draw_worn(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray
 
 def _draw_spots(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
     """Three to six small discs, apart from each other."""
-    centres = _scatter(int(rng.integers(3, 7)), 0.12 * side, side, rng)
+    n_discs = int(rng.integers(3, 7))
+    centres: list[np.ndarray] = []
+    while len(centres) < n_discs:
+        centre = rng.uniform(MARGIN * side, (1 - MARGIN) * side, 2)
+        if all(np.hypot(*(centre - other)) >= 0.12 * side for other in centres):
+            centres.append(centre)
     y, x = np.mgrid[:side, :side]
-    radii = rng.uniform(0.8, 1.2, len(centres))
+    radii = rng.uniform(0.8, 1.2, n_discs)
     return np.min([np.hypot(x - cx, y - cy) / r for (cx, cy), r in zip(centres, radii, strict=True)], axis=0)
 
 
@@ -191,7 +183,7 @@ def _make_axes(angle: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _walk(length: float, angle: float, rng: np.random.Generator) -> np.ndarray:
-    """(N_STEPS + 1, 2) points of a jagged path from the origin."""
+    """Points of a jagged path from the origin."""
     angles = angle + rng.normal(0, 0.6, N_STEPS)
     steps = np.column_stack([np.cos(angles), np.sin(angles)]) * length / N_STEPS
     return np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
@@ -202,16 +194,6 @@ def _place(points: np.ndarray, side: int, rng: np.random.Generator) -> np.ndarra
     low, high = points.min(axis=0), points.max(axis=0)
     margin = MARGIN * side
     return points - low + margin + rng.uniform(0, 1, 2) * np.maximum(side - 2 * margin - (high - low), 0)
-
-
-def _scatter(n_points: int, gap: float, side: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Points inside the margin, no two nearer than the gap."""
-    points: list[np.ndarray] = []
-    while len(points) < n_points:
-        point = rng.uniform(MARGIN * side, (1 - MARGIN) * side, 2)
-        if all(np.hypot(*(point - other)) >= gap for other in points):
-            points.append(point)
-    return points
 
 
 def _measure_distance(side: int, lines: list[np.ndarray], roughness: float, rng: np.random.Generator) -> np.ndarray:

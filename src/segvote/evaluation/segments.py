@@ -15,7 +15,7 @@ import scipy  # ndimage is loaded when used
 
 from segvote.errors import BadInputError
 from segvote.evaluation.truth import Truth, TruthReader, find_truth
-from segvote.metrics.overlap import find_box, label_by_truth, measure_areas, measure_box_iou
+from segvote.metrics.overlap import find_box, label_by_truth, measure_box_iou
 from segvote.run.run import Run
 from segvote.run.videos import KeyFrames, list_frame_stems
 from segvote.steps.video.draw import SegmentedVideo
@@ -84,7 +84,7 @@ def measure_ious(overlaps: Sequence[Overlap]) -> np.ndarray:
 def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> CountedTruth:
     """Count the truth of one image per segment of a label map (h, w); boxes are in pixels of the image's `shape`."""
     if truth.mask is not None:
-        return MaskedSegments(label_by_truth(labels, truth.mask), measure_areas(labels, truth.mask))
+        return MaskedSegments(*label_by_truth(labels, truth.mask))
     assert truth.boxes is not None
     scale = np.array([labels.shape[1] / shape[1], labels.shape[0] / shape[0]] * 2)
     return BoxedFrames(((labels, truth.boxes * scale),), int(labels.max()) + 1)

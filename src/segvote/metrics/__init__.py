@@ -1,4 +1,4 @@
-"""Figures of merit: arrays in, numbers out. Truth is 255 object, 128 ignore, 0 background."""
+"""Metrics: arrays in, numbers out. Truth is 255 object, 128 ignore, 0 background."""
 
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
 from segvote.metrics.boundary import PixelAgreement, has_outline, measure_boundary_f, measure_pixel_agreement
@@ -8,12 +8,11 @@ from segvote.metrics.overlap import (
     VIDEO_THRESHOLD,
     find_box,
     label_by_truth,
-    measure_areas,
     measure_box_iou,
     measure_corloc,
     measure_iou,
 )
-from segvote.metrics.ranking import average_precision, measure_auc, precision_recall
+from segvote.metrics.ranking import average_precision, precision_recall
 
 __all__ = [
     "IMAGE_THRESHOLD",
@@ -29,8 +28,6 @@ __all__ = [
     "has_outline",
     "label_by_truth",
     "match_instances",
-    "measure_areas",
-    "measure_auc",
     "measure_boundary_f",
     "measure_box_iou",
     "measure_corloc",

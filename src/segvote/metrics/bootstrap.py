@@ -1,4 +1,4 @@
-"""How sure a mean over images is: percentile bootstrap over images, and the paired one for "is this difference real".
+"""Percentile bootstrap over images: the interval of a mean, and of a paired difference with its p value.
 
 Images are drawn with replacement by a seeded generator: equal input gives equal intervals. For CorLoc pass
 ``ious > threshold`` as values.
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
 
-LEVEL = 0.95  # probability that an interval is to have
+LEVEL = 0.95  # of an interval
 N_BLOCK = 1 << 22  # numbers drawn at once: 32 MB, however many images and rounds there are
 
 
@@ -28,7 +28,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference(Interval):
-    """A mean difference, its interval, and how easily chance alone would have made it."""
+    """A mean difference, its interval and its p value."""
 
     p_value: float
 
@@ -38,13 +38,13 @@ def bootstrap_mean(values: ArrayLike, n_rounds: int = 2000) -> Interval:
 
     Parameters
     ----------
-    values
-        (n_images,) one number or truth value per image.
-    n_rounds
+    values : (n_images,) float or bool
+        One value per image.
+    n_rounds : int
         Number of times the images are drawn anew.
     """
     values = _check_values(values)
-    return Interval(float(values.mean()), *_cut_tails(_draw_means(values, n_rounds)))
+    return Interval(float(values.mean()), *_find_limits(_draw_means(values, n_rounds)))
 
 
 def bootstrap_difference(values: ArrayLike, others: ArrayLike, n_rounds: int = 2000) -> Difference:
@@ -52,15 +52,15 @@ def bootstrap_difference(values: ArrayLike, others: ArrayLike, n_rounds: int = 2
 
     Parameters
     ----------
-    values, others
-        (n_images,) two methods' numbers, the same image at the same place.
-    n_rounds
+    values, others : (n_images,) float or bool
+        Figures of two methods, the same image at the same place.
+    n_rounds : int
         As in `bootstrap_mean`.
 
     Returns
     -------
     Difference
-        With a two-sided p value, never below ``2 / (n_rounds + 1)``: so many rounds cannot show more.
+        With a two-sided p value of at least ``2 / (n_rounds + 1)``.
     """
     values, others = _check_values(values), _check_values(others)
     if len(values) != len(others):
@@ -71,7 +71,7 @@ def bootstrap_difference(values: ArrayLike, others: ArrayLike, n_rounds: int = 2
     means = _draw_means(gains, n_rounds)
     rarer_side = min(np.count_nonzero(means <= 0), np.count_nonzero(means >= 0))
     p_value = min(1.0, 2 * (rarer_side + 1) / (n_rounds + 1))
-    return Difference(float(gains.mean()), *_cut_tails(means), p_value)
+    return Difference(float(gains.mean()), *_find_limits(means), p_value)
 
 
 def _check_values(values: ArrayLike) -> NDArray[np.float64]:
@@ -92,6 +92,6 @@ def _draw_means(values: NDArray[np.float64], n_rounds: int) -> NDArray[np.float6
     return np.concatenate([values[rng.integers(n_images, size=(count, n_images))].mean(axis=1) for count in counts])
 
 
-def _cut_tails(means: NDArray[np.float64]) -> tuple[float, float]:
+def _find_limits(means: NDArray[np.float64]) -> tuple[float, float]:
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

@@ -1,8 +1,8 @@
 """Agreement of a mask with the truth within a tolerance in pixels: of outlines, and of pixels of thin objects.
 
-A boundary pixel is a pixel of the object with a neighbour (up, down, left, right) that is background. The image's edge
-is no boundary, for an object that leaves the picture has no outline there; nor is the edge of an ignored region.
-IoU punishes a crack drawn a pixel beside the truth as much as a crack that is not there.
+A boundary pixel is a pixel of the object with a neighbour (up, down, left, right) that is background. The edge of the
+image and the edge of an ignored region are no boundary. IoU of a thin object is near 0 for a shift by one pixel; these
+figures are not.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import numpy as np
 import scipy  # ndimage is loaded when used
 from numpy.typing import ArrayLike, NDArray
 
-from segvote.errors import BadInputError
-from segvote.metrics.overlap import split_truth
+from segvote.metrics.overlap import check_pair, split_truth
 
 TOLERANCE = 2.0  # pixels, as usual for cracks
 CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
@@ -22,10 +21,10 @@ CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
 
 @dataclass(frozen=True)
 class PixelAgreement:
-    """How many pixels of a mask lie at the truth, and of the truth at the mask."""
+    """Agreement of the pixels of a mask with those of the truth."""
 
-    precision: float
-    recall: float
+    precision: float  # part of the mask's pixels near the truth
+    recall: float  # part of the truth's pixels near the mask
 
     @property
     def f(self) -> float:
@@ -39,28 +38,20 @@ def measure_pixel_agreement(mask: ArrayLike, truth: ArrayLike, tolerance: float 
 
     Parameters
     ----------
-    mask : array_like
-        (h, w) bool.
-    truth : array_like
-        (h, w) 255 object, 128 ignore, 0 background, or bool. Ignored pixels count neither for nor against.
+    mask : (h, w) bool
+        What was marked.
+    truth : (h, w) uint8 or bool
+        255 object, 128 ignore, 0 background. Ignored pixels count neither for nor against.
     tolerance : float
         Distance in pixels up to which two pixels agree.
 
     Returns
     -------
     PixelAgreement
-        Both 1 where nothing was to be found and nothing was found, both 0 where only one of the two is empty.
+        Both 1 where both are empty, both 0 where one of the two is.
     """
-    mask, is_object, is_visible = _check_pair(mask, truth)
+    mask, is_object, is_visible = check_pair(mask, truth)
     return _compare(mask & is_visible, is_object, tolerance)
-
-
-def _check_pair(mask: ArrayLike, truth: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Mask, object pixels and visible pixels of the truth, (h, w) bool each."""
-    mask, (is_object, is_visible) = np.asarray(mask, dtype=bool), split_truth(truth)
-    if mask.ndim != 2 or mask.shape != is_object.shape:
-        raise BadInputError(f"mask and truth must be images of one size, got {mask.shape} and {is_object.shape}")
-    return mask, is_object, is_visible
 
 
 def _compare(found: NDArray[np.bool_], wanted: NDArray[np.bool_], tolerance: float) -> PixelAgreement:
@@ -71,53 +62,29 @@ def _compare(found: NDArray[np.bool_], wanted: NDArray[np.bool_], tolerance: flo
 
 
 def measure_nearby(pixels: NDArray[np.bool_], others: NDArray[np.bool_], tolerance: float) -> float:
-    """Measure which part of some pixels lies within the tolerance of others."""
+    """Part of some pixels that lies within the tolerance of others."""
     distances = scipy.ndimage.distance_transform_edt(~others)
     return float(np.mean(distances[pixels] <= tolerance))
 
 
 def find_boundary(inside: NDArray[np.bool_], outside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Find the pixels of one region that touch the other, up, down, left or right.
-
-    Parameters
-    ----------
-    inside, outside
-        (h, w) bool; pixels in neither (ignored ones) make no boundary.
-    """
+    """Pixels (h, w) bool of one region that touch the other; pixels in neither (ignored ones) make no boundary."""
     return inside & scipy.ndimage.binary_dilation(outside, CROSS)
 
 
 def has_outline(truth: ArrayLike) -> bool:
-    """Whether the outline of a truth is known: not where an ignored rim lies between all of the object and the rest.
-
-    Parameters
-    ----------
-    truth : array_like
-        (h, w) 255 object, 128 ignore, 0 background, or bool.
-    """
+    """Whether the outline of a truth is known: not where an ignored rim lies between all of the object and the rest."""
     is_object, is_visible = split_truth(truth)
     if find_boundary(is_object, ~is_object & is_visible).any():
         return True
     return not find_boundary(is_object, ~is_visible).any()
 
 
-def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = 2.0) -> float:
-    """Harmonic mean of boundary precision and boundary recall.
+def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = TOLERANCE) -> float:
+    """Harmonic mean of boundary precision and boundary recall, parameters as for `measure_pixel_agreement`.
 
-    Parameters
-    ----------
-    mask
-        (h, w) bool.
-    truth
-        (h, w) 255 object, 128 ignore, 0 background, or bool.
-    tolerance
-        Distance in pixels up to which two boundary pixels agree.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 1 if neither has a boundary, 0 if only one has.
+    In [0, 1]; 1 if neither has a boundary, 0 if only one has.
     """
-    mask, is_object, is_visible = _check_pair(mask, truth)
+    mask, is_object, is_visible = check_pair(mask, truth)
     found = find_boundary(mask & is_visible, ~mask & is_visible)
     return _compare(found, find_boundary(is_object, ~is_object & is_visible), tolerance).f

@@ -1,4 +1,4 @@
-"""How many single objects of an image were found: instances of the mask against connected parts of the truth."""
+"""Single objects found: instances of a mask matched with connected parts of the truth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy  # ndimage is loaded when used
 from numpy.typing import ArrayLike
 
 from segvote.errors import BadInputError
-from segvote.metrics.overlap import split_truth
+from segvote.metrics.overlap import check_pair
 
 # From one half on an overlap can belong to one pair only, so that no assignment has to be chosen.
 INSTANCE_THRESHOLD = 0.5
@@ -19,19 +19,11 @@ EIGHT_NEIGHBOURS = np.ones((3, 3), dtype=bool)
 
 @dataclass(frozen=True)
 class InstanceCounts:
-    """Instances of one image, or of several together.
+    """Instances of one image, or of several together."""
 
-    Attributes
-    ----------
-    n_true, n_marked
-        Connected parts of the truth, and instances of the mask.
-    n_matched
-        Pairs of them that overlap enough.
-    """
-
-    n_true: int
-    n_marked: int
-    n_matched: int
+    n_true: int  # connected parts of the truth
+    n_marked: int  # instances of the mask
+    n_matched: int  # pairs of them that overlap enough
 
     @property
     def recall(self) -> float | None:
@@ -57,14 +49,14 @@ def match_instances(
 
     Parameters
     ----------
-    mask
-        (h, w) bool.
-    truth
-        (h, w); 255 object, 128 ignore, 0 background, or bool.
-    threshold
+    mask : (h, w) bool
+        What was marked.
+    truth : (h, w) uint8 or bool
+        255 object, 128 ignore, 0 background.
+    threshold : float
         Intersection over union that a pair must exceed, at least 0.5.
-    instances
-        (h, w) number of the instance that each pixel of the mask belongs to, from 1; default: its connected parts.
+    instances : (h, w) int, optional
+        The instance of each pixel of the mask, from 1; default: its connected parts.
 
     Examples
     --------
@@ -74,12 +66,10 @@ def match_instances(
     >>> match_instances(np.array([[1, 1, 0, 0, 0]], dtype=bool), truth)
     InstanceCounts(n_true=2, n_marked=1, n_matched=1)
     """
-    mask = np.asarray(mask, dtype=bool)
-    is_object, is_visible = split_truth(truth)
+    mask, is_object, is_visible = check_pair(mask, truth)
     marked = scipy.ndimage.label(mask, EIGHT_NEIGHBOURS)[0] if instances is None else np.asarray(instances)
-    shapes = {mask.shape, is_object.shape, marked.shape}
-    if mask.ndim != 2 or len(shapes) > 1:
-        raise BadInputError(f"expected mask, truth and instances of one shape (h, w), got {sorted(shapes)}")
+    if marked.shape != mask.shape:
+        raise BadInputError(f"mask and instances must be (h, w) of one shape, got {mask.shape} and {marked.shape}")
     if not 0.5 <= threshold < 1:
         raise BadInputError(f"expected a threshold from 0.5 to below 1, got {threshold}; below, pairs are ambiguous")
     true, n_true = scipy.ndimage.label(is_object, EIGHT_NEIGHBOURS)

@@ -1,7 +1,6 @@
-"""How well scores put object before background: precision and recall over all thresholds, average precision, AUC.
+"""Ranking of object before background: precision and recall over all thresholds, and average precision.
 
-Equal scores stand or fall together: they are one group and one point of a curve, so that the order of the input never
-matters.
+Equal scores are one group and one point of the curve, so that the order of the input does not matter.
 """
 
 from __future__ import annotations
@@ -21,74 +20,37 @@ def precision_recall(
 
     Parameters
     ----------
-    scores
-        (n,) higher means more likely object.
-    truth
-        (n,) bool, or in [0, 1]: the part of the segment that is object. With areas as weights and parts as truth the
-        curve is the pixels' curve.
-    weights
-        (n,) for example areas; None counts every segment once.
+    scores : (n,) float
+        Higher means more likely object.
+    truth : (n,) bool or float in [0, 1]
+        The part of the segment that is object. With areas as weights the curve is that of the pixels.
+    weights : (n,) float, optional
+        For example areas; None counts every segment once.
 
     Returns
     -------
-    precision, recall, thresholds
-        (n_groups,) each; recall never falls. Without any object recall is 0 everywhere.
+    precision, recall, thresholds : (n_groups,) float
+        Recall never falls. Without any object recall is 0 everywhere.
     """
-    thresholds, hits, misses = _sum_groups(scores, truth, weights)
-    hits, misses = np.cumsum(hits), np.cumsum(misses)
+    scores, truth = np.asarray(scores, dtype=float), np.asarray(truth, dtype=float)
+    weights = np.ones(scores.shape) if weights is None else np.asarray(weights, dtype=float)
+    _check_ranking(scores, truth, weights)
+    values, groups = np.unique(-scores, return_inverse=True)
+    hits, misses = (np.cumsum(np.bincount(groups, weights * part).astype(float)) for part in (truth, 1 - truth))
     found = hits + misses
     # A group of weight zero at the top has found nothing yet, and nothing found is nothing wrong.
     precision = np.divide(hits, found, out=np.ones_like(hits), where=found > 0)
     recall = hits / hits[-1] if hits[-1] > 0 else np.zeros_like(hits)
-    return precision, recall, thresholds
+    return precision, recall, -values
 
 
 def average_precision(scores: ArrayLike, truth: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Average precision: the mean of precision over the steps of recall, without interpolation.
+    """Mean of precision over the steps of recall, without interpolation; parameters as for `precision_recall`.
 
-    Parameters
-    ----------
-    scores, truth, weights
-        As in `precision_recall`.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 0 where nothing is object.
+    In [0, 1]; 0 where nothing is object.
     """
     precision, recall, _ = precision_recall(scores, truth, weights)
     return float(np.sum(np.diff(recall, prepend=0.0) * precision))
-
-
-def measure_auc(scores: ArrayLike, truth: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Probability that an object outranks a background, ties counting one half (area under the ROC curve).
-
-    Parameters
-    ----------
-    scores, truth, weights
-        As in `precision_recall`; for images: the score of the image, and whether it is a *with* image.
-
-    Returns
-    -------
-    float
-        In [0, 1]; nan where one of the two kinds is missing.
-    """
-    _, hits, misses = _sum_groups(scores, truth, weights)
-    if hits.sum() == 0 or misses.sum() == 0:
-        return float("nan")
-    outranked = misses.sum() - np.cumsum(misses) + misses / 2
-    return float(np.sum(hits * outranked) / (hits.sum() * misses.sum()))
-
-
-def _sum_groups(scores: ArrayLike, truth: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array, Array]:
-    """Sum object and background weight over groups of equal score, highest score first."""
-    scores, truth = np.asarray(scores, dtype=float), np.asarray(truth, dtype=float)
-    weights = np.ones(scores.shape) if weights is None else np.asarray(weights, dtype=float)
-    _check_ranking(scores, truth, weights)
-    values, group_ids = np.unique(-scores, return_inverse=True)
-    hits = np.bincount(group_ids, weights * truth, len(values)).astype(float)
-    misses = np.bincount(group_ids, weights * (1 - truth), len(values)).astype(float)
-    return -values, hits, misses
 
 
 def _check_ranking(scores: Array, truth: Array, weights: Array) -> None:

@@ -12,7 +12,7 @@ from segvote.evaluation.benchmark import Benchmark
 from segvote.evaluation.comparison import Combination, Comparison, Result
 from segvote.evaluation.evaluate import Evaluation
 from segvote.evaluation.rules import RULES
-from segvote.io.atomic import write_text
+from segvote.io.files import write_text
 from segvote.io.tables import write_csv, write_json
 from segvote.metrics.overlap import VIDEO_THRESHOLD
 from segvote.report.figures import Line, draw_lines

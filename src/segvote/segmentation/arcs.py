@@ -1,7 +1,7 @@
-"""Arcs, the pieces of boundary between two basins: what lies along them, and merging over the weakest.
+"""Arcs, the boundaries between two basins: mean values along them, and merging of basins over the weakest.
 
-An arc's value is read in the direction of the arc, not in whichever direction is strongest: this is what keeps the
-watershed from being strong where it merely crosses a boundary (Arbelaez 2011).
+An arc's value is read in the direction of the arc, not in the strongest direction, so that the watershed is not strong
+where it only crosses a boundary (Arbelaez 2011).
 
 A boundary is as strong as the mean of its arcs by length; the smaller of the two regions lowers it. Because a region's
 size changes as it grows, the order cannot be had from a tree built without sizes: specks of high contrast would outlive
@@ -17,6 +17,7 @@ from math import log
 import numpy as np
 
 from segvote.segmentation.cues import N_DIRECTIONS
+from segvote.segmentation.labels import list_face_pixels
 
 SHORT = 4  # faces; a shorter arc has no direction of its own
 COMMON_PART = 50  # a region of a fiftieth of the image is neither small nor large
@@ -24,30 +25,14 @@ COMMON_PART = 50  # a region of a fiftieth of the image is neither small nor lar
 
 @dataclass(frozen=True)
 class Arcs:
-    """All arcs of a map of basins, and the pixel faces that make them up.
+    """All arcs of a map of basins, and the pixel faces that make them up."""
 
-    Attributes
-    ----------
-    pairs
-        (n_arcs, 2) int64: the basins on the two sides, the smaller number first.
-    lengths
-        (n_arcs,) float64: number of faces.
-    directions
-        (n_arcs,) int64: 0 .. 7, the direction of the arc's normal.
-    straightness
-        (n_arcs,) float64 in 0 .. 1: how far that direction can be trusted.
-    arc_of
-        (n_faces,) int64: the arc of each face.
-    pixels
-        (2, n_faces) int64: flat numbers of the pixels on its two sides.
-    """
-
-    pairs: np.ndarray
-    lengths: np.ndarray
-    directions: np.ndarray
-    straightness: np.ndarray
-    arc_of: np.ndarray
-    pixels: np.ndarray
+    pairs: np.ndarray  # (n_arcs, 2) int64: the basins on the two sides, the smaller number first
+    lengths: np.ndarray  # (n_arcs,) float64: number of faces
+    directions: np.ndarray  # (n_arcs,) int64: 0 .. 7, the direction of the arc's normal
+    straightness: np.ndarray  # (n_arcs,) float64 in 0 .. 1: how far that direction can be trusted
+    arc_of: np.ndarray  # (n_faces,) int64: the arc of each face
+    pixels: np.ndarray  # (2, n_faces) int64: flat indices of the pixels on its two sides
 
 
 def find_arcs(basins: np.ndarray) -> Arcs:
@@ -59,15 +44,6 @@ def find_arcs(basins: np.ndarray) -> Arcs:
     lengths = np.bincount(arc_of, minlength=len(keys)).astype(np.float64)
     directions, straightness = measure_directions(pixels, basins.shape[1], arc_of, lengths)
     return Arcs(np.stack([keys // n_basins, keys % n_basins], 1), lengths, directions, straightness, arc_of, pixels)
-
-
-def list_face_pixels(basins: np.ndarray) -> np.ndarray:
-    """Flat numbers of the two pixels of every face at which the label changes: (2, n_faces)."""
-    numbers = np.arange(basins.size).reshape(basins.shape)
-    across, down = basins[:, :-1] != basins[:, 1:], basins[:-1] != basins[1:]
-    first = np.concatenate([numbers[:, :-1][across], numbers[:-1][down]])
-    second = np.concatenate([numbers[:, 1:][across], numbers[1:][down]])
-    return np.stack([first, second])
 
 
 def measure_directions(
@@ -111,20 +87,15 @@ def link_boundaries(
     while forest.queue:
         forest.merge_weakest()
     odds = np.array(forest.odds)
-    altitudes = np.where(np.arange(len(odds)) < len(areas), 0, 1 / (1 + np.exp(-odds)))
-    return np.array(forest.parents, np.int32), raise_parents(forest.parents, altitudes).astype(np.float32)
-
-
-def raise_parents(parents: list[int], altitudes: np.ndarray) -> np.ndarray:
-    """Lift each altitude to the highest below it: children come before parents, so one pass does it."""
-    raised = altitudes.tolist()
-    for child, parent in enumerate(parents):
-        raised[parent] = max(raised[parent], raised[child])
-    return np.array(raised)
+    altitudes = np.where(np.arange(len(odds)) < len(areas), 0, 1 / (1 + np.exp(-odds))).tolist()
+    # Raised to the highest altitude below each node: children come before parents, so one pass is enough.
+    for child, parent in enumerate(forest.parents):
+        altitudes[parent] = max(altitudes[parent], altitudes[child])
+    return np.array(forest.parents, np.int32), np.array(altitudes).astype(np.float32)
 
 
 class Forest:
-    """Regions that are left, what lies between them, and the queue of merges by strength."""
+    """The regions that are left, the boundaries between them, and the queue of merges by strength."""
 
     def __init__(self, arcs: Arcs, strengths: np.ndarray, areas: np.ndarray, size_prior: float) -> None:
         self.size_prior = size_prior
@@ -155,13 +126,6 @@ class Forest:
         self.parents.append(region)
         self.odds.append(odds)
         self.parts.append(self.parts[i] + self.parts[j])
-        self.between.append(self.join_neighbours(i, j))
-        for other, boundary in self.between[region].items():
-            self.between[other][region] = boundary
-            heapq.heappush(self.queue, (self.weigh(other, region), other, region))
-
-    def join_neighbours(self, i: int, j: int) -> dict[int, tuple[float, float]]:
-        """Neighbours of the union of two regions, which they forget."""
         joined: dict[int, tuple[float, float]] = {}
         for part in (i, j):
             for other, (length, total) in self.between[part].items():
@@ -169,5 +133,7 @@ class Forest:
                     del self.between[other][part]
                     known = joined.get(other, (0.0, 0.0))
                     joined[other] = (known[0] + length, known[1] + total)
-        self.between[i] = self.between[j] = {}
-        return joined
+        self.between.append(joined)
+        for other, boundary in joined.items():
+            self.between[other][region] = boundary
+            heapq.heappush(self.queue, (self.weigh(other, region), other, region))

@@ -3,9 +3,8 @@
 A contrast is how unlike the two halves of a disc around each pixel are, for eight directions of the cut. Direction k
 has the normal (cos, sin)(k pi / 8), x to the right and y downwards. A disc of sixteen wedges serves all directions:
 turning the cut by one wedge only moves two opposite wedges to the other side, so that eight thin filters and a running
-sum replace eight whole half-discs. A texton is which of a few kinds of local texture a pixel shows: the lightness is
-filtered with oriented edges and bars and one spot, and the nearest of a list of centres that k-means found in
-photographs is taken.
+sum replace eight whole half-discs. A texton is the kind of texture at a pixel: lightness is filtered with oriented
+edges, bars and one spot, and the nearest of the centres that k-means found in photographs is taken.
 """
 
 from __future__ import annotations
@@ -69,17 +68,13 @@ def make_wedges(radius: float) -> tuple[list[np.ndarray], np.ndarray]:
     inside = x**2 + y**2 <= radius**2
     # The first direction's positive half, x > 0, begins at the angle -pi / 2.
     wedge_of = (np.mod(np.arctan2(y, x) + np.pi / 2, 2 * np.pi) * N_DIRECTIONS / np.pi).astype(int)
-    shares = np.stack([average_samples(inside & (wedge_of == k)) for k in range(N_DIRECTIONS)])  # (8, size, size)
+    covered = np.stack([inside & (wedge_of == k) for k in range(N_DIRECTIONS)])
+    size = 2 * reach + 1
+    shares = covered.reshape(N_DIRECTIONS, size, SAMPLES, size, SAMPLES).mean(axis=(2, 4)).astype(np.float32)
     shares /= shares.sum()
     # The opposite wedge is the same one turned about, to the last digit, so that a flat image has no contrast.
     opposite = shares[:, ::-1, ::-1]
     return list(shares - opposite), (shares + opposite).sum(axis=0)
-
-
-def average_samples(covered: np.ndarray) -> np.ndarray:
-    """Part of each pixel that is covered, from its samples."""
-    n_pixels = len(covered) // SAMPLES
-    return covered.reshape(n_pixels, SAMPLES, n_pixels, SAMPLES).mean(axis=(1, 3)).astype(np.float32)
 
 
 def halve_map(values: np.ndarray) -> np.ndarray:
@@ -121,14 +116,6 @@ def make_filters() -> list[np.ndarray]:
         across, along = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
         bell = np.exp(-((across / SIGMA) ** 2 + (along / (ELONGATION * SIGMA)) ** 2) / 2)
         filters += [across * bell, ((across / SIGMA) ** 2 - 1) * bell]
-    filters.append(_make_bell(x, y, SIGMA) - _make_bell(x, y, 1.6 * SIGMA))
-    return [_balance_filter(kernel) for kernel in filters]
-
-
-def _make_bell(x: np.ndarray, y: np.ndarray, sigma: float) -> np.ndarray:
-    return np.exp(-(x**2 + y**2) / (2 * sigma**2)) / sigma**2
-
-
-def _balance_filter(kernel: np.ndarray) -> np.ndarray:
-    balanced = kernel - kernel.mean()
-    return (balanced / np.abs(balanced).sum()).astype(np.float32)
+    narrow, wide = (np.exp(-(x**2 + y**2) / (2 * sigma**2)) / sigma**2 for sigma in (SIGMA, 1.6 * SIGMA))
+    balanced = [kernel - kernel.mean() for kernel in (*filters, narrow - wide)]
+    return [(kernel / np.abs(kernel).sum()).astype(np.float32) for kernel in balanced]

@@ -31,7 +31,7 @@ from segvote.segmentation.cues import (
     halve_map,
 )
 from segvote.segmentation.hierarchy import crop_segmentation
-from segvote.segmentation.labels import check_image, measure_areas
+from segvote.segmentation.labels import check_image
 from segvote.segmentation.spectral import measure_steps
 from segvote.segmentation.ward import find_basins
 from segvote.types import Segmentation
@@ -47,30 +47,23 @@ ALONG, ACROSS = 5.0, 1.0  # pixels: boundaries are smoothed along their directio
 
 @dataclass(frozen=True)
 class GpbModel:
-    """What was fitted: textons (n, 17), weights of contrasts at pixels (15,), of contrasts and steps at arcs (17,)."""
+    """The fitted numbers."""
 
-    textons: np.ndarray
-    pixel_weights: np.ndarray
+    textons: np.ndarray  # (n, 17)
+    pixel_weights: np.ndarray  # (15,) of contrasts
     pixel_bias: float
-    arc_weights: np.ndarray
+    arc_weights: np.ndarray  # (17,) of contrasts and spectral steps
     arc_bias: float
     origin: str = ""
 
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Oriented contrasts of one image.
+    """Oriented contrasts of one image."""
 
-    Attributes
-    ----------
-    coarse
-        (8, h2, w2, 12) float32 at half size: L, a, b, texture with radius 5, then 10, then 20 pixels of the image.
-    fine
-        (8, h, w, 3) float32: L, a, b with radius 3.
-    """
-
+    # (8, h2, w2, 12) float32 at half size: L, a, b, texture with radius 5, then 10, then 20 pixels of the image.
     coarse: np.ndarray
-    fine: np.ndarray
+    fine: np.ndarray  # (8, h, w, 3) float32: L, a, b with radius 3
 
     def weigh(self, weights: np.ndarray) -> np.ndarray:
         """Weighted sum of all contrasts at full size: weights (15,) -> (8, h, w)."""
@@ -80,31 +73,17 @@ class Contrasts:
 
 
 def segment_gpb(image: np.ndarray, n_segments: int = 200) -> Segmentation:
-    """Segment an image along the boundaries that people would draw.
+    """Segment an image along the boundaries that people would draw; altitudes are probabilities of a boundary.
 
-    Parameters
-    ----------
-    image
-        (h, w, 3) uint8 RGB at working size.
-    n_segments
-        The most segments; fewer come out where the boundary map has fewer basins.
-
-    Returns
-    -------
-    Segmentation whose tree is the rest of the merging; altitudes are probabilities of a boundary.
+    Fewer segments come out where the boundary map has fewer basins.
     """
     return segment_with_model(image, load_model(), n_segments)
 
 
 @cache
 def load_model() -> GpbModel:
-    """The fitted numbers that come with the package."""
-    return parse_model(files("segvote.segmentation").joinpath("gpb.json").read_text())
-
-
-def parse_model(text: str) -> GpbModel:
-    """Fitted numbers from the JSON text that ``benchmarks/bench_segmentation.py`` writes."""
-    stored = json.loads(text)
+    """The fitted numbers that come with the package, from ``benchmarks/bench_segmentation.py``."""
+    stored = json.loads(files("segvote.segmentation").joinpath("gpb.json").read_text())
     arrays = {name: np.array(stored[name], np.float32) for name in ("textons", "pixel_weights", "arc_weights")}
     return GpbModel(**arrays, pixel_bias=stored["pixel_bias"], arc_bias=stored["arc_bias"], origin=stored["origin"])
 
@@ -117,29 +96,24 @@ def segment_with_model(image: np.ndarray, model: GpbModel, n_segments: int) -> S
     steps = measure_spectral(odds)
     basins, arcs, strongest = find_boundaries(odds, steps)
     strengths = weigh_arcs(arcs, strongest, contrasts, steps, model)
-    parents, altitudes = link_boundaries(arcs, strengths, measure_areas(basins), SIZE_PRIOR)
+    parents, altitudes = link_boundaries(arcs, strengths, np.bincount(basins.ravel()), SIZE_PRIOR)
     return crop_segmentation(basins, parents, altitudes, n_segments)
 
 
 def measure_contrasts(image: np.ndarray, textons: np.ndarray) -> Contrasts:
     """Brightness, colour and texture contrasts of an (h, w, 3) uint8 RGB image; textons (n, 17)."""
     lab = convert_to_lab(image)
-    histograms, groups = count_bins(lab, textons)
-    near, middle = (compare_histograms(histograms, groups, radius) for radius in (2.5, 5.0))
-    far = compare_histograms(halve_map(histograms), groups, 5.0)
-    far = np.stack([double_map(plane, histograms.shape) for plane in far])
-    fine = np.sqrt(compare_means(lab, 3.0) / FINE_UNIT)
-    return Contrasts(np.concatenate([near, middle, far], axis=-1), fine)
-
-
-def count_bins(lab: np.ndarray, textons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each pixel of the halved image adds to each bin, (h2, w2, n_bins), and the bins of L, a, b, texture."""
     halved = halve_map(lab)
     parts = [spread_over_bins(halved[..., k], *BINS[name]) for k, name in enumerate(BINS)]
     chosen = assign_textons(np.ascontiguousarray(lab[..., 0]), textons)
     parts.append(halve_map((chosen[..., None] == np.arange(len(textons))).astype(np.float32)))
     groups = np.repeat(np.eye(len(parts), dtype=np.float32), [part.shape[-1] for part in parts], axis=0)
-    return np.concatenate(parts, axis=-1), groups
+    histograms = np.concatenate(parts, axis=-1)  # (h2, w2, n_bins) the bins of L, a, b, texture
+    near, middle = (compare_histograms(histograms, groups, radius) for radius in (2.5, 5.0))
+    far = compare_histograms(halve_map(histograms), groups, 5.0)
+    far = np.stack([double_map(plane, histograms.shape) for plane in far])
+    fine = np.sqrt(compare_means(lab, 3.0) / FINE_UNIT)
+    return Contrasts(np.concatenate([near, middle, far], axis=-1), fine)
 
 
 def spread_over_bins(values: np.ndarray, lowest: float, highest: float, n_bins: int) -> np.ndarray:
@@ -179,7 +153,7 @@ def weigh_arcs(
     arcs: Arcs, strongest: np.ndarray, contrasts: Contrasts, steps: np.ndarray, model: GpbModel
 ) -> np.ndarray:
     """Log-odds (n_arcs,) that people would separate the two sides of each arc."""
-    # The sum is linear, so it is taken over maps before it is taken along arcs: one map instead of seventeen.
+    # The sum is linear: one map is averaged along arcs instead of seventeen.
     weights = model.arc_weights
     total = contrasts.weigh(weights[:15])
     total += enlarge(weights[15] * steps + weights[16] * np.sqrt(steps), total.shape[1:])

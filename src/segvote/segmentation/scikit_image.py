@@ -21,40 +21,17 @@ def segment_felzenszwalb(image: np.ndarray, n_segments: int = 200) -> Segmentati
 
     The method has no number of segments, only a scale and a smallest size. A large scale leaves a few huge regions and
     many specks; a small scale with a large smallest size gives an even over-segmentation, whose number is known in
-    advance.
-
-    Parameters
-    ----------
-    image
-        (h, w, 3) uint8 RGB at working size.
-    n_segments
-        The most segments: where more come out, the most alike are merged by Ward's rule.
-
-    Returns
-    -------
-    Segmentation with the Ward tree of its segments.
+    advance. Where more than n_segments come out, the most alike are merged by Ward's rule.
     """
     image = check_image(image, n_segments)
     smallest = image.shape[0] * image.shape[1] // (SMALLEST_IN_MEAN * n_segments)
     labels = felzenszwalb(image, SCALE, SIGMA, smallest, channel_axis=-1)
-    # Its graph has diagonal edges: pieces that hang on by a corner come loose, and are joined to what surrounds them.
+    # Its graph has diagonal edges: regions joined by a corner alone come apart and are absorbed.
     return build_segmentation(image, absorb_small(relabel_connected(labels), smallest), n_segments)
 
 
 def segment_slic(image: np.ndarray, n_segments: int = 200) -> Segmentation:
-    """Segment an image into about n_segments compact superpixels, by k-means of colour and place (Achanta 2012).
-
-    Parameters
-    ----------
-    image
-        (h, w, 3) uint8 RGB at working size.
-    n_segments
-        The most segments; SLIC's grid gives somewhat fewer.
-
-    Returns
-    -------
-    Segmentation with the Ward tree of its superpixels.
-    """
+    """Segment an image into compact superpixels, fewer than n_segments, by k-means of colour and place (2012)."""
     image = check_image(image, n_segments)
     labels = slic(image, round(n_segments * ASKED_FOR_ONE), start_label=0, channel_axis=-1)
     return build_segmentation(image, relabel_connected(labels), n_segments)

@@ -1,4 +1,4 @@
-"""The global view: eigenvectors of the normalised cut (Shi 2000), whose steps are the boundaries that separate regions.
+"""Spectral boundaries: steps in the eigenvectors of the normalised cut (Shi 2000).
 
 Two pixels are alike unless a boundary lies on the line between them. The graph is decimated before it is solved and the
 solutions are carried back by the same likeness, which keeps their steps sharp (Pont-Tuset 2017).
@@ -47,12 +47,9 @@ def differentiate(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cut_softly(boundary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest eigenvalues but the first of the normalised cut, and their vectors.
+    """Smallest eigenvalues but the first of the normalised cut, (k,), and their vectors, (h, w, k).
 
-    Returns
-    -------
-    values, vectors
-        (k,) and (h, w, k), each vector of mean 0 and variance 1; k is 16, less for tiny maps.
+    Each vector has mean 0 and variance 1; k is 16, less for tiny maps.
     """
     likeness, shape, carriers = link_pixels(boundary), boundary.shape, []
     while likeness.shape[0] > SMALL_ENOUGH:
@@ -102,7 +99,7 @@ def _shift(part: slice, offset: int) -> slice:
 def decimate(
     likeness: sparse.csr_matrix, shape: tuple[int, ...]
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix, tuple[int, ...]]:
-    """Keep every second pixel of every second row; what was likest to it now speaks through it."""
+    """Keep every second pixel of every second row: the decimated likeness, the matrix back to all pixels, the shape."""
     kept = np.arange(likeness.shape[0]).reshape(shape)[::2, ::2]
     to_kept = likeness[:, kept.ravel()]
     sums = np.asarray(to_kept.sum(axis=1)).ravel()

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 import numpy as np
 from PIL import Image
 
-from segvote.io.atomic import write_bytes
 from segvote.io.exports.index_pictures import make_voc_palette
+from segvote.io.files import write_bytes
 from segvote.io.images import resize_labels
 from segvote.io.masks import encode_png
 from segvote.run.classes import list_joined

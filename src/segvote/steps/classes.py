@@ -20,9 +20,9 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError
 from segvote.features import Standardiser
-from segvote.io.atomic import atomic_path
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
+from segvote.io.files import atomic_path
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable

@@ -11,8 +11,8 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
-from segvote.io.atomic import remove_leftovers
 from segvote.io.exports.base import ExportOptions
+from segvote.io.files import remove_leftovers
 from segvote.io.images import resize_labels
 from segvote.io.names import encode_name, encode_names
 from segvote.io.progress_bar import choose_progress

@@ -1,11 +1,9 @@
-"""Images in memory to masks in memory; no file is written."""
+"""Images in memory to masks in memory: an `annotate` in a temporary folder."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +11,15 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.features import FeatureExtractor
-from segvote.features.base import check_outputs
+from segvote.io.files import open_scratch
 from segvote.io.images import read_image, resize_labels
 from segvote.io.progress_bar import choose_progress
-from segvote.masks import Decided, Drawing, scale_heat
-from segvote.method.extents import apply_levels, find_extents
-from segvote.method.vote import Vote
 from segvote.progress import Progress
-from segvote.run.settings import CONTRAST, Settings
-from segvote.steps.drawing.choosing import name_refiner
-from segvote.steps.drawing.prior import measure_image_peaks, prefer_contrast
-from segvote.steps.drawing.superpixels import draw_image
-from segvote.steps.extract import segment_image
-from segvote.steps.looks import is_better, list_levels, wants_closer_look
-from segvote.steps.prepare import check_names
-from segvote.steps.table import build_table
-from segvote.steps.vote import Held, hold_vote
-from segvote.steps.workers import Resources, run_on_all
-
-Arrays = dict[str, np.ndarray]
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate_folders
+from segvote.steps.workers import Resources
+from segvote.types import WITH, WITHOUT
 
 
 @dataclass(frozen=True)
@@ -101,7 +88,7 @@ def annotate_images(
     n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> ImageMasks:
-    """Masks of the object that some images show and others do not; no file is written.
+    """Masks of the object that some images show and others do not; no file is left behind.
 
     Parameters
     ----------
@@ -133,76 +120,31 @@ def annotate_images(
     >>> bool(found[0].mask[30, 40]), bool(found[0].mask[5, 5])
     (True, False)
     """
-    images = [_read_pixels(*one) for some in (with_images, without_images) for one in enumerate(some)]
-    _check_images(images, len(with_images))
-    with choose_progress(progress) as report:
-        job = _Job(images, len(with_images), Resources(n_jobs, progress=report))
-        return job.carry_out(settings or Settings())
+    given = {WITH: with_images, WITHOUT: without_images}
+    if not (len(with_images) and len(without_images)):
+        raise BadInputError(
+            f"expected images of both kinds, got {len(with_images)} with and {len(without_images)} without"
+        )
+    settings = replace(settings or Settings(), frames="images")
+    with choose_progress(progress) as report, open_scratch() as folder:
+        for name, images in given.items():
+            (folder / name).mkdir()
+            for number, image in enumerate(images):
+                pixels = _read_pixels(number, image)
+                Image.fromarray(pixels).save(folder / name / f"{number:06d}.png", compress_level=1)
+        resources, folders = Resources(n_jobs, progress=report), (folder / WITH, folder / WITHOUT)
+        run = annotate_folders(*folders, folder / "run", settings, resources, strict=True)
+        return _read_masks(run, len(with_images))
 
 
-class _Job:
-    """One call; the first `n_with` images are *with* images."""
-
-    def __init__(self, images: list[np.ndarray], n_with: int, resources: Resources) -> None:
-        self.images, self.n_with, self.resources = images, n_with, resources
-
-    def carry_out(self, settings: Settings) -> ImageMasks:
-        """Masks of the vote, of a closer look where that is better."""
-        levels = list_levels(settings)
-        extractors = [check_names(level) for level in levels]
-        segments = list(run_on_all(partial(segment_image, settings), self.images, self.resources, "segment"))
-        level, held = levels[0], self._look(levels[0], extractors[0], segments)
-        for other, extractor in zip(levels[1:], extractors[1:], strict=True):
-            if wants_closer_look(other, held.confidence):
-                closer = self._look(other, extractor, segments)
-                level, held = (other, closer) if is_better(closer.confidence, held.confidence) else (level, held)
-        vote = held.correct(None)
-        return self._draw(apply_levels(vote, find_extents(vote), level.extent), level, segments)
-
-    def _look(self, level: Settings, extractor: FeatureExtractor, segments: Sequence[Arrays]) -> Held:
-        """The vote on one set of features."""
-        if extractor.needs_fit:
-            extractor.fit(iter(self.images), np.random.default_rng(level.seed))
-        items = [(image, found["labels"]) for image, found in zip(self.images, segments, strict=True)]
-        features = list(run_on_all(partial(_extract, extractor, level), items, self.resources, "extract features"))
-        positive = np.arange(len(self.images)) < self.n_with
-        table, _ = build_table(features, segments, positive, extractor, level)
-        if level.detail == CONTRAST:
-            table = prefer_contrast(table, list(run_on_all(measure_image_peaks, items, self.resources)))
-        return hold_vote(table, level)
-
-    def _draw(self, result: Vote, level: Settings, segments: Sequence[Arrays]) -> ImageMasks:
-        """Masks and heat maps of the *with* images."""
-        drawing = Drawing("segments" if level.draw == "segments" else "regions", **name_refiner(level))
-        table = result.table
-        masks, heatmaps = [], []
-        for index, image in enumerate(self.images[: self.n_with]):
-            own, labels = table.get_slice(index), segments[index]["labels"]
-            scores, threshold = result.scores[own], float(result.thresholds[index])
-            heat = scale_heat(scores, threshold, float(result.scores.min()), float(scores.max())).astype(np.float32)
-            decided = Decided(labels, heat, result.selected[own], np.full(len(scores), -1, dtype=np.int8))
-            masks.append(draw_image(image, decided, drawing))
-            full = resize_labels(labels, image.shape[:2])  # type: ignore[arg-type]
-            heatmaps.append((scores - threshold).astype(np.float32)[full])
-            self.resources.progress("draw masks", index + 1, self.n_with)
-        return ImageMasks(masks, heatmaps, np.round(result.uncertainty[: self.n_with], 6))
-
-
-def _extract(extractor: FeatureExtractor, settings: Settings, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Features of one image's segments; a process pool calls it."""
-    image, labels = item
-    return check_outputs(extractor.extract(image, labels.astype(np.int32)), "an image", settings.features)
-
-
-def _check_images(images: Sequence[np.ndarray], n_with: int) -> None:
-    """Refuse an empty list, and an image that is in both."""
-    if not 0 < n_with < len(images):
-        raise BadInputError(f"expected images of both kinds, got {n_with} with and {len(images) - n_with} without")
-    digests = [hashlib.sha256(image.tobytes()).digest() for image in images]
-    known = {digest: number for number, digest in enumerate(digests[:n_with])}
-    for number, digest in enumerate(digests[n_with:]):
-        if digest in known:
-            raise BadInputError(f"with image {known[digest]} and without image {number} are the same; remove one")
+def _read_masks(run: Run, n_images: int) -> ImageMasks:
+    """Masks and heat maps of the *with* images, which are the first."""
+    masks, heatmaps = [], []
+    for index, bag in enumerate(run.bags[:n_images]):
+        masks.append(run.read_mask(index))
+        scores = (run.votes["scores"][run.get_slice(index)] - bag.threshold).astype(np.float32)
+        heatmaps.append(scores[resize_labels(run.read_segments(index)["labels"], masks[-1].shape)])
+    return ImageMasks(masks, heatmaps, np.array([bag.uncertainty for bag in run.bags[:n_images]]))
 
 
 def _read_pixels(number: int, image: Any) -> np.ndarray:

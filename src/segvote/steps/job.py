@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.features import FeatureExtractor
 from segvote.kernels import Neighbours
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
@@ -28,34 +28,14 @@ from segvote.steps.vote import Held, hold_vote, load_method
 from segvote.steps.workers import Resources
 from segvote.steps.write import list_tasks, write_extents, write_pictures, write_votes
 
-N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections applied
-
-
-@dataclass(frozen=True)
-class _Look:
-    """The vote on one set of features, and its neighbours where they are not stored yet."""
-
-    segmented: list[SegmentedImage]
-    voted: Voted
-    neighbours: Neighbours | None
+# The vote at one level of detail, its neighbours, and the images that were left out.
+_Look = tuple[Voted, Neighbours | None, list[Problem]]
 
 
 class Job:
-    """One call of `annotate` or `update`.
+    """One call of `annotate` or `update`, on a run folder whose lock the caller holds; see `segvote.annotate`.
 
-    Parameters
-    ----------
-    run : RunFolder
-        The folder, whose lock the caller holds: what the caller read in it is still true. What it holds is not done
-        again.
-    inputs : Inputs
-        Where the bags lie, for the record.
-    settings, resources
-        What was chosen, and what the steps may use.
-    label_maps : LabelMaps, optional
-        The user's own segments.
-    strict : bool
-        An unreadable image is an error.
+    A wrong name in the settings is an error at once, before anything is written.
     """
 
     def __init__(
@@ -69,72 +49,67 @@ class Job:
     ) -> None:
         self.run, self.inputs, self.settings, self.resources = run, inputs, settings, resources
         self.label_maps, self.strict = label_maps, strict
-        self.levels = list_levels(settings)
-        self.extractors = [check_names(level) for level in self.levels]
+        self.levels = [(level, check_names(level)) for level in list_levels(settings)]
 
     def carry_out(self, bags: Sequence[Bag]) -> Run:
         """Segment, extract features, vote, decide and write all bags, in their order."""
-        self._claim(len(bags))
-        corrections = read_corrections(self.run)
-        bags = move_bags(bags, corrections)
-        if self._is_done(bags, corrections):
-            return Run(self.run.path)
-        load_method()
-        look: _Look | None = None
-        for number in range(len(self.levels)):
-            if look is None or wants_closer_look(self.levels[number], look.voted.held.confidence):
-                segmented = extract_bags(self._open(number, bags), bags, self.resources)
-                closer = self._vote(number, segmented, corrections)
-                if look is None or is_better(closer.voted.held.confidence, look.voted.held.confidence):
-                    look = closer
-        assert look is not None
-        if look.neighbours is not None:
-            keep_neighbours(self.run, look.voted.opened.bags, look.voted.opened.settings, look.neighbours)
-        write_run(look.voted, self.inputs, list_problems(look.segmented), self.resources)
-        return Run(self.run.path)
-
-    def _claim(self, n_bags: int) -> None:
-        """Write the inputs into the folder before anything else is in it."""
+        # Before anything else is in the folder, the record says to which inputs it belongs.
         if not self.run.record_path.exists():
             self.run.write_record(make_record(self.inputs, self.settings, ""))
-        self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
-
-    def _open(self, number: int, bags: Sequence[Bag]) -> BagExtractor:
-        level, extractor = self.levels[number], self.extractors[number]
-        words = learn_words(self.run, bags, level, extractor, self.resources.progress)
-        return BagExtractor(self.run, level, extractor, words, self.label_maps)
+        self.run.log(step="start", version=__version__, n_bags=len(bags), settings=self.settings.to_dict())
+        corrections = read_corrections(self.run)
+        bags = move_bags(bags, corrections)
+        if not self._is_done(bags, corrections):
+            load_method()
+            voted, neighbours, problems = self._vote_closely(bags, corrections)
+            if neighbours is not None:
+                keep_neighbours(self.run, voted.opened.bags, voted.opened.settings, neighbours)
+            write_run(voted, self.inputs, problems, self.resources)
+        return Run(self.run.path)
 
     def _is_done(self, bags: Sequence[Bag], corrections: Corrections) -> bool:
         """Whether the folder holds the result of one of the levels already."""
         record = self.run.read_record()
-        for number, level in enumerate(self.levels):
+        for level, extractor in self.levels:
             if record.complete and record.inputs == self.inputs and record.settings == level.to_dict():
-                segmented = extract_bags(self._open(number, bags), bags, self.resources)
-                return is_done(self.run, make_result_key(level, keep_readable(segmented, self.strict), corrections))
+                good = keep_readable(self._extract(level, extractor, bags), self.strict)
+                return is_done(self.run, make_result_key(level, good, corrections))
         return False
 
-    def _vote(self, number: int, segmented: list[SegmentedImage], corrections: Corrections) -> _Look:
-        """The vote on the segments and features of one level.
+    def _extract(self, level: Settings, extractor: FeatureExtractor, bags: Sequence[Bag]) -> list[SegmentedImage]:
+        words = learn_words(self.run, bags, level, extractor, self.resources.progress)
+        return extract_bags(BagExtractor(self.run, level, extractor, words, self.label_maps), bags, self.resources)
 
-        The folder has room for the neighbours of one look: those of the first are kept, those of another held until
-        it is known which look is better.
-        """
-        level, extractor, progress = self.levels[number], self.extractors[number], self.resources.progress
+    def _vote_closely(self, bags: Sequence[Bag], corrections: Corrections) -> _Look:
+        """The vote at the first level, or at a closer one that is wanted and better."""
+        best: _Look | None = None
+        for level, extractor in self.levels:
+            if best is None or wants_closer_look(level, best[0].held.confidence):
+                look = self._vote(level, extractor, bags, corrections)
+                if best is None or is_better(look[0].held.confidence, best[0].held.confidence):
+                    best = look
+        assert best is not None
+        return best
+
+    def _vote(
+        self, level: Settings, extractor: FeatureExtractor, bags: Sequence[Bag], corrections: Corrections
+    ) -> _Look:
+        run, progress = self.run, self.resources.progress
+        segmented = self._extract(level, extractor, bags)
         good = keep_readable(segmented, self.strict)
-        key = make_result_key(level, good, corrections)
         # Until a look is chosen the record holds the settings that were asked for: another command may continue.
-        self.run.write_record(make_record(self.inputs, self.settings, key))
-        with self.run.time_step("gather"):
-            opened = open_folder(self.run, level, extractor, good, corrections, resources=self.resources)
-        with self.run.time_step("vote"):
-            progress("vote", 0, N_VOTE_PARTS)
-            neighbours = fetch_neighbours(self.run, good, opened.table, level, keep=number == 0)
-            progress("vote", 1, N_VOTE_PARTS)
+        run.write_record(make_record(self.inputs, self.settings, make_result_key(level, good, corrections)))
+        with run.time_step("gather"):
+            opened = open_folder(run, level, extractor, good, corrections, resources=self.resources)
+        with run.time_step("vote"):
+            progress("vote", 0, 3)
+            neighbours = fetch_neighbours(run, good, opened.table, level)
+            progress("vote", 1, 3)
             held = hold_vote(opened.table, level, neighbours)
-            progress("vote", 2, N_VOTE_PARTS)
+            progress("vote", 2, 3)
             voted = apply_corrections(opened, held)
-            progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
-        return _Look(segmented, voted, neighbours if number else None)
+            progress("vote", 3, 3)
+        return voted, neighbours, list_problems(segmented)
 
 
 def is_done(run: RunFolder, key: str) -> bool:

@@ -17,8 +17,7 @@ from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.features.choose import list_feature_options
 from segvote.features.networks.devices import AUTO, CPU
 from segvote.features.networks.sam import open_sam
-from segvote.io.atomic import write_bytes
-from segvote.io.files import open_regular
+from segvote.io.files import open_regular, write_bytes
 from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk

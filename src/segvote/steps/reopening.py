@@ -1,9 +1,9 @@
-"""A run folder opened for a vote: its bags, their segments, the user's corrections; and the vote with them."""
+"""A run folder opened for a vote, and the vote with the user's corrections: what all commands on runs share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import CONTRAST, Settings
 from segvote.steps.drawing.prior import weigh_contrast
-from segvote.steps.knn_cache import fetch_neighbours
+from segvote.steps.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote, join_frames
 from segvote.steps.workers import Resources
@@ -28,31 +28,17 @@ from segvote.steps.write import Decision
 
 @dataclass(frozen=True)
 class Opened:
-    """All that a vote needs.
-
-    Attributes
-    ----------
-    folder, settings, extractor
-        The run folder, what was chosen, and the extractor of features.
-    bags : sequence of SegmentedImage
-        Bags that could be read, with the bag labels of now.
-    table, standardiser
-        Segments of all bags, and the scale of their features.
-    corrections : Corrections
-        The user's.
-    user_labels, painted_shares : (n_segments,) or None
-        The same as int8, and the share of each segment that was painted, see `segvote.method.corrections.correct`.
-    """
+    """A run folder, ready for a vote."""
 
     folder: RunFolder
     settings: Settings
     extractor: FeatureExtractor
-    bags: Sequence[SegmentedImage]
-    table: SegmentTable
-    standardiser: Standardiser
+    bags: Sequence[SegmentedImage]  # that could be read, with the bag labels of now
+    table: SegmentTable  # segments of all bags
+    standardiser: Standardiser  # scale of their features
     corrections: Corrections
-    user_labels: np.ndarray | None
-    painted_shares: np.ndarray | None
+    user_labels: np.ndarray | None  # (n_segments,) int8 of the corrections
+    painted_shares: np.ndarray | None  # (n_segments,) painted, see `segvote.method.corrections.correct`
 
     @property
     def key(self) -> str:
@@ -62,27 +48,13 @@ class Opened:
 
 @dataclass(frozen=True)
 class Voted:
-    """A run after the vote: all that its files are written from.
-
-    Attributes
-    ----------
-    opened
-        What was voted on.
-    held : Held
-        The vote without corrections.
-    refitted : Vote
-        The vote that user labels took part in, from which later labels are propagated quickly.
-    vote : Vote
-        With the corrections of now, at the default extent.
-    extents : Extents
-        Its nested selections.
-    """
+    """A run after the vote; its files are written from it."""
 
     opened: Opened
-    held: Held
-    refitted: Vote
-    vote: Vote
-    extents: Extents
+    held: Held  # without corrections
+    refitted: Vote  # with user labels, from which later labels are propagated quickly
+    vote: Vote  # with the corrections of now, at the default extent
+    extents: Extents  # its nested selections
 
     @property
     def joined(self) -> Vote:
@@ -98,7 +70,7 @@ class Voted:
 
     @cached_property
     def decision(self) -> Decision:
-        """What the files are written from."""
+        """The arrays that files are written from."""
         result = self.result
         return Decision(
             scores=result.scores,
@@ -132,8 +104,8 @@ def list_segmented_images(run: Run, corrections: Corrections | None = None) -> l
     moved = corrections.moved if corrections else {}
     bags = []
     for index, record in enumerate(run.bags):
-        bag = Bag(record.name, record.bag_label, run.find_source(index), record.digest)
-        bag = replace(bag, bag_label=moved.get(record.digest, bag.name.split("/", 1)[0]))
+        bag_label = moved.get(record.digest, record.name.split("/", 1)[0])
+        bag = Bag(record.name, bag_label, run.find_source(index), record.digest)
         size = (record.height, record.width, record.n_segments)
         bags.append(SegmentedImage(bag, record.segments, record.features, *size, n_frames=record.n_frames))
     return bags
@@ -148,7 +120,7 @@ def open_folder(
     scaled: tuple[SegmentTable, Standardiser] | None = None,
     resources: Resources = Resources(),
 ) -> Opened:
-    """Read the segments of all bags, and what the user corrected of them; `scaled` is the table where it is known."""
+    """Read the segments of all bags and their corrections; `scaled` is the table where it is known."""
     table, standardiser = scaled or gather_table(folder, bags, extractor, settings)
     if settings.detail == CONTRAST:
         table = weigh_contrast(folder, bags, table, resources)
@@ -157,16 +129,15 @@ def open_folder(
 
 
 def vote(opened: Opened, keep: bool = False) -> Voted:
-    """The vote of `annotate`, with the corrections of now; `keep`: neighbours are stored for the next time."""
-    neighbours = fetch_neighbours(opened.folder, opened.bags, opened.table, opened.settings, keep)
+    """The vote of `annotate`, with the corrections of now; `keep` stores its neighbours for the next time."""
+    neighbours = fetch_neighbours(opened.folder, opened.bags, opened.table, opened.settings)
+    if keep and neighbours is not None:
+        keep_neighbours(opened.folder, opened.bags, opened.settings, neighbours)
     return apply_corrections(opened, hold_vote(opened.table, opened.settings, neighbours))
 
 
 def apply_corrections(opened: Opened, held: Held, refitted: Vote | None = None) -> Voted:
-    """The vote with the corrections of now, from one without any on the same segments.
-
-    `refitted` is that of an earlier vote with fewer user labels, which is quicker.
-    """
+    """Add the corrections of now to a vote on the same segments; quicker with `refitted` of an earlier vote."""
     refitted = held.refit(opened.user_labels) if refitted is None else refitted
     found = held.correct(opened.user_labels, opened.painted_shares, refitted)
     return Voted(opened, held, refitted, found, find_extents(found))

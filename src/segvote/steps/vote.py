@@ -1,4 +1,4 @@
-"""The vote of a run: its segments and settings to the method, or to another voter."""
+"""The vote on a table of segments: by the method, or by another voter of the settings."""
 
 from __future__ import annotations
 
@@ -31,27 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Held:
-    """A vote without any correction.
-
-    Attributes
-    ----------
-    vote : Vote
-        Scores and selection.
-    confidence : Confidence
-        How far to trust it.
-    voter : BaseVoter, optional
-        The voter whose scores were decided on; None: the method.
-    recall : float, optional
-        Part of the true neighbours that the search found; None where none was made.
-    near_duplicates : sequence of (int, int)
-        Numbers of bags of the two folders that look alike all over.
-    """
+    """A vote without corrections, and how far to trust it."""
 
     vote: Vote
     confidence: Confidence
-    voter: BaseVoter | None = None
-    recall: float | None = None
-    near_duplicates: Sequence[tuple[int, int]] = ()
+    voter: BaseVoter | None = None  # whose scores were decided on; None: the method
+    recall: float | None = None  # share of the true neighbours that the search found; None: no search
+    near_duplicates: Sequence[tuple[int, int]] = ()  # numbers of bags of the two folders that look alike all over
 
     @cached_property
     def similarity(self) -> Similarity:
@@ -66,14 +52,8 @@ class Held:
         self, user_labels: np.ndarray | None, painted: np.ndarray | None = None, refitted: Vote | None = None
     ) -> Vote:
         """The vote with corrections, see `segvote.method.corrections.correct`."""
-        return correct(
-            self.vote,
-            user_labels,
-            painted,
-            refitted=refitted,
-            similarity=self.similarity,
-            low=self.confidence.is_low,
-        )
+        given = {"refitted": refitted, "similarity": self.similarity, "low": self.confidence.is_low}
+        return correct(self.vote, user_labels, painted, **given)  # type: ignore[arg-type]
 
     def relabel(self, positive: np.ndarray) -> Held:
         """The vote on the same segments with other bag labels (n_bags,) bool; neighbours are not searched again."""
@@ -85,7 +65,7 @@ class Held:
 
 
 def load_method() -> None:
-    """Load what a vote needs, scikit-learn above all, in the background: other processes extract features meanwhile."""
+    """Import scikit-learn in the background, while other processes extract features."""
     # Not as a daemon: a program that ends early waits for the import rather than be torn down in the middle of it.
     Thread(target=import_module, args=("sklearn.linear_model",)).start()
 
@@ -115,24 +95,15 @@ def count_neighbours(settings: Settings) -> int:
 
 
 def hold_vote(table: SegmentTable, settings: Settings, neighbours: Neighbours | None = None) -> Held:
-    """Let the segments vote.
-
-    Parameters
-    ----------
-    table, settings
-        What is voted on, and how.
-    neighbours : Neighbours, optional
-        Those that `count_neighbours` asks for, if they are known; else they are searched.
-    """
+    """Vote on a table; the neighbours that `count_neighbours` asks for are searched where they are not given."""
     params, n_neighbors = make_params(settings), count_neighbours(settings)
     if neighbours is None and n_neighbors:
         neighbours = Neighbours.search(table.X, n_neighbors, table.bags)
     if settings.voter == METHOD:
         assert neighbours is not None
-        graph, recall = neighbours.build_graph(), neighbours.recall
-        del neighbours
+        graph = neighbours.build_graph()
         found = vote_and_judge(table, graph, params)
-        return Held(found.vote, found.confidence, recall=recall, near_duplicates=find_near_duplicates(table, graph))
+        return Held(found.vote, found.confidence, None, neighbours.recall, find_near_duplicates(table, graph))
     voter = make_voter(settings.voter, settings.voter_options, settings.finish)
     if neighbours is not None:
         voter.take_neighbours(neighbours)
@@ -143,15 +114,14 @@ def _ask_voter(table: SegmentTable, voter: BaseVoter, params: VoteParams) -> Hel
     """The decision on another voter's scores."""
     prior = table.prior * measure_border_prior(table.border, params.border_prior)
     voter.fit(table.X, table.is_candidate, bags=table.bags, prior=prior)
-    recall = getattr(voter, "recall_", None)
-    return Held(vote_by_scores(table, voter.scores_, params), Confidence(np.nan), voter, recall)
+    found = vote_by_scores(table, voter.scores_, params)
+    return Held(found, Confidence(np.nan), voter, getattr(voter, "recall_", None))
 
 
 def join_frames(result: Vote) -> Vote:
-    """A result with one threshold and one uncertainty per bag, the means over its key frames.
+    """The result with one threshold and uncertainty per bag, the means over its key frames; as it is without videos.
 
-    Scores and votes of a key frame are shifted by what the threshold of its bag is above its own, so that the same
-    segments lie above the threshold. The result itself where no bag is a video.
+    Scores and votes of a key frame are shifted with its threshold, so that the same segments lie above it.
     """
     table = result.table
     if table.n_images == len(table.bag_labels):
@@ -168,7 +138,7 @@ def join_frames(result: Vote) -> Vote:
 
 
 def measure_shifts(table: SegmentTable, thresholds: np.ndarray) -> np.ndarray:
-    """(n_segments,) what the threshold of the bag is above that of the image, by thresholds (n_images,)."""
+    """(n_segments,) threshold of the bag less that of the image, by thresholds (n_images,)."""
     return (table.average_by_bag(thresholds)[table.groups] - thresholds)[table.images]
 
 

@@ -1,12 +1,10 @@
 """A parallel map by joblib: the same function on many items, in processes, in threads, or by workers of Dask.
 
-Results come in the order of the items; the work of a killed worker is done again. `Resources` holds what a call may
-use for it.
+Results come in the order of the items; the work of a killed worker is done again.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import warnings
@@ -42,20 +40,10 @@ warnings.filterwarnings("ignore", "A worker stopped while some jobs were given",
 
 @dataclass(frozen=True)
 class Resources:
-    """What one call may use; none of it changes a result.
+    """Processes and progress of one call; none of it changes a result."""
 
-    Attributes
-    ----------
-    n_jobs : int
-        Number of processes, or of threads.
-    scheduler : str or None
-        Address of a Dask scheduler whose workers are used instead of processes; they see the folders of this machine
-        under the same paths.
-    progress : callable
-        Called with step, done, total.
-    """
-
-    n_jobs: int = N_JOBS
+    n_jobs: int = N_JOBS  # processes, or threads
+    # Address of a Dask scheduler whose workers are used instead; they see the folders under the same paths.
     scheduler: str | None = None
     progress: Progress = ignore_progress
 
@@ -76,8 +64,8 @@ def run_on_all(
 ) -> Iterator[Result]:
     """Yield ``function(item)`` for every item, in order, and report progress where the step has a name.
 
-    Each process computes with one thread, so that the number of processes cannot change a result. Threads are for
-    functions that let go of the interpreter most of the time: no process has to start.
+    Each worker computes with one thread, so that the number of workers cannot change a result. Threads are for
+    functions that release the interpreter most of the time: no process has to start.
     """
     report = resources.progress if step else ignore_progress
     report(step, 0, len(items))
@@ -89,24 +77,41 @@ def run_on_all(
 def _start(
     function: Callable[[Item], Result], items: Sequence[Item], resources: Resources, in_threads: bool
 ) -> Iterator[Result]:
-    if resources.scheduler is not None:
+    if resources.scheduler is not None and items:
         return _run_dask(function, items, resources.scheduler)
     if in_threads:
         return _run_threads(function, items, resources.n_jobs)
     if resources.n_jobs == 1 or len(items) < MIN_PARALLEL:
         return map(function, items)
-    return _run_processes(function, items, resources.n_jobs)
+    return _run_processes(function, items, min(resources.n_jobs, len(items), 4 * (os.cpu_count() or 1)))
+
+
+def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+    """Not by joblib, which hands out all items at once: an interrupt waits for those that were begun, a few here."""
+    waiting: deque[Future[Result]] = deque()
+    with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * n_jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _run_processes(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
     """In a pool that is set up again where one of its processes died."""
+    from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
     done, restarts = 0, 0
     while done < len(items):
+        with parallel_config(backend="loky", inner_max_num_threads=1):
+            pool: Any = Parallel(n_jobs, return_as="generator")
         try:
-            for result in _run_pool(function, items[done:], n_jobs):
+            for result in pool(delayed(_call_in)(os.getcwd(), function, item) for item in items[done:]):
                 yield result
                 done += 1
-        except _find_broken_pool_error() as error:
+        except BrokenProcessPool as error:
             restarts += 1
             if restarts > MAX_RESTARTS:
                 raise SegvoteError(
@@ -115,99 +120,56 @@ def _run_processes(function: Callable[[Item], Result], items: Sequence[Item], n_
                 ) from error
 
 
-def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
-    waiting: deque[Future[Result]] = deque()
-    with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            # A few at a time: an interrupt waits for those that were begun, not for all.
-            if len(waiting) > 2 * n_jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
-def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
-    from joblib import Parallel, delayed, parallel_config
-
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        pool: Any = Parallel(n_jobs=min(n_jobs, len(items), 4 * (os.cpu_count() or 1)), return_as="generator")
-    there = _InFolder(function, os.getcwd())
-    yield from pool(delayed(there)(item) for item in items)
+def _call_in(folder: str, function: Callable[[Item], Result], item: Item) -> Result:
+    """In the current folder of the program, which may have changed since the worker process started."""
+    os.chdir(folder)
+    return function(item)
 
 
 def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], scheduler: str) -> Iterator[Result]:
-    """By joblib's Dask backend; workers whose packages are not those of this process are refused."""
+    from joblib import Parallel, delayed, parallel_config
+
+    with _connect(scheduler) as client:
+        # The function may hold a network: it is sent to each worker once.
+        with parallel_config(backend="dask", client=client, scatter=[function]):
+            pool: Any = Parallel(return_as="generator")
+        try:
+            yield from pool(delayed(_call_alone)(function, item) for item in items)
+        except Exception as error:
+            if client.status == "running":
+                raise
+            raise SegvoteError(
+                f"the Dask scheduler at {scheduler} does not answer any more; start it again and repeat the command, "
+                "which continues where it was"
+            ) from error
+
+
+def _connect(scheduler: str) -> Any:
+    """A client of a scheduler that has workers, with the packages of this process: others may change a result."""
     try:
         from distributed import Client
     except ImportError as error:
         raise MissingPartError("--scheduler needs Dask; install it: pip install 'segvote[dask]'") from error
-    from joblib import Parallel, delayed, parallel_config
-
-    if not items:
-        return
+    packages = ["segvote", *(name for name in list_versions() if name != "python")]
     try:
         client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+            client.get_versions(check=True, packages=packages)
+        except BaseException:
+            client.close()
+            raise
     except (OSError, TimeoutError, ValueError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise BadInputError(
-            f"expected a Dask scheduler at {scheduler}, got none ({type(error).__name__}); start one: dask scheduler"
+            f"expected a Dask scheduler at {scheduler} with workers of the same versions as here, got: {reason}; "
+            f"start them: dask scheduler; dask worker {scheduler}"
         ) from error
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # logs a traceback where the scheduler is gone
-    with client, _named_loss(client, scheduler):
-        _check_workers(client, scheduler)
-        # The function may hold a network: it is sent to each worker once.
-        with parallel_config(backend="dask", client=client, scatter=[function]):
-            pool: Any = Parallel(return_as="generator")
-        yield from pool(delayed(_call_alone)(function, item) for item in items)
-
-
-@contextlib.contextmanager
-def _named_loss(client: Any, scheduler: str) -> Iterator[None]:
-    """Raise one error for whatever fails because the scheduler is gone."""
-    try:
-        yield
-    except Exception as error:
-        if client.status == "running":
-            raise
-        raise SegvoteError(
-            f"the Dask scheduler at {scheduler} does not answer any more; start it again and repeat the command, "
-            "which continues where it was"
-        ) from error
-
-
-def _check_workers(client: Any, scheduler: str) -> None:
-    """Dask's own checks: that there are workers, and that they have the versions of this process."""
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-        client.get_versions(check=True, packages=["segvote", *(name for name in list_versions() if name != "python")])
-    except TimeoutError as error:
-        raise BadInputError(
-            f"expected workers at {scheduler}, found none in {PATIENCE} s; start some: dask worker {scheduler}"
-        ) from error
-    except ValueError as error:
-        raise BadInputError(
-            f"expected workers with the versions of this machine, got {' '.join(str(error).split())}; install the same"
-        ) from error
+    return client
 
 
 def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
     """With one thread, as in local processes: their number may change how sums are rounded."""
     with threadpool_limits(1):
         return function(item)
-
-
-class _InFolder:
-    """A function for worker processes, which are kept: the program may have changed its folder since they started."""
-
-    def __init__(self, function: Callable[[Any], Any], folder: str) -> None:
-        self.function, self.folder = function, folder
-
-    def __call__(self, item: Any) -> Any:
-        os.chdir(self.folder)
-        return self.function(item)
-
-
-def _find_broken_pool_error() -> type[Exception]:
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    return BrokenProcessPool

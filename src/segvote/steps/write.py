@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from segvote.errors import UnreadableImageError
 from segvote.io.arrays import read_arrays, write_arrays
-from segvote.io.atomic import atomic_path
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import Shape, measure_shape, write_shapes
+from segvote.io.files import atomic_path
 from segvote.io.images import read_light, resize_labels
 from segvote.io.masks import read_mask, write_mask
 from segvote.io.names import encode_names

@@ -16,8 +16,8 @@ from segvote.io.video.files import Frame
 from segvote.io.video.reading import read_frames
 from segvote.masks import Decided, Drawing, draw_mask
 from segvote.run.videos import KeyFrames, read_ahead
-from segvote.segmentation.carrying import Track, blend, follow_between, is_nearer, measure_flicker
 from segvote.steps.drawing.superpixels import N_SUPERPIXELS, segment_superpixels
+from segvote.steps.video.carrying import Track, blend, follow_between, is_nearer, measure_flicker
 
 # How much of a frame's heat is the mask of the frame before, where the flow is trusted.
 STEADINESS = 0.3
@@ -43,7 +43,7 @@ class DrawnFrame:
     frame: Frame
     mask: np.ndarray  # (h, w) bool at the size of the frame
     heat: np.ndarray  # (h', w') float32 in [0, 1] at working size
-    flicker: float  # see `segvote.segmentation.carrying.measure_flicker`; 0 for the first frame
+    flicker: float  # see `segvote.steps.video.carrying.measure_flicker`; 0 for the first frame
 
 
 @dataclass(frozen=True)

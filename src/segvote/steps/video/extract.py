@@ -16,19 +16,14 @@ import numpy as np
 
 from segvote.features import fit_standardiser
 from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
-from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
 from segvote.kernels import search_neighbours
-from segvote.kernels.pixels import convert_to_lab
 from segvote.progress import Progress, watch
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead
-from segvote.segmentation.hierarchy import join_trees, link_ward
-from segvote.segmentation.labels import measure_segments
-from segvote.segmentation.supervoxels import segment_key_frames
-from segvote.types import Segmentation
+from segvote.segmentation.hierarchy import join_trees
 
 if TYPE_CHECKING:
     from segvote.steps.extract import BagExtractor
@@ -40,9 +35,6 @@ MOST = 20  # key frames of a video that vote
 # Correlation of thumbnails below which a frame shows something else than the last key frame.
 CHANGED = 0.5
 POSTER_QUALITY = 95
-SUPERVOXELS = "supervoxels"
-# A supervoxel lasts, so a frame may show more of them than an image has segments.
-SUPERVOXELS_IN_SEGMENTS = 2
 JOINED = ("areas", "border", "centres", "colours", "lengths")
 GEOMETRY = (*JOINED, "edges", "parents", "altitudes", "shape")
 
@@ -55,11 +47,7 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage
         frames = survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
         write_arrays(run.segments_path(key), False, **frames)
     is_done = is_whole(run, key, frames)
-    if settings.segmenter == SUPERVOXELS:
-        joined = {**frames, **({} if is_done else _segment_supervoxels(extractor, bag, key, frames))}
-        _average_features(extractor, bag, key, joined)
-    else:
-        joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist())}
+    joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist())}
     if not is_done:
         poster = int(frames["poster"])
         write_jpeg(get_poster_path(run, key), next(read_frames(bag.path, [poster])).image, POSTER_QUALITY)
@@ -191,35 +179,3 @@ def join_key_frames(paths: Sequence[Path]) -> dict[str, np.ndarray]:
         "starts": starts,
         "shape": parts[0]["shape"],
     }
-
-
-def _segment_supervoxels(
-    extractor: BagExtractor, bag: Bag, key: str, frames: Mapping[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Supervoxels as segments, ``--segmenter supervoxels``: the paper's protocol, for comparison.
-
-    A supervoxel is one segment in all key frames that show it: the video votes as one image. Writes label maps of the
-    key frames; returns the segments without label maps.
-    """
-    settings, keys = extractor.settings, frames["key_indices"]
-    source = read_ahead(read_frames(bag.path, frames["frame_indices"].tolist()))
-    working = ((resize_image(frame.image, settings.size), frame.index in keys) for frame in source)
-    images, labels = segment_key_frames(working, SUPERVOXELS_IN_SEGMENTS * settings.n_segments)
-    for index, one in zip(keys, labels, strict=True):
-        write_arrays(extractor.run.segments_path(name_key_frame(key, index)), compress=True, labels=one)
-    lab, shape = convert_to_lab(images), next(read_frames(bag.path, [int(keys[0])])).image.shape[:2]
-    found = measure_segments(Segmentation(labels, *link_ward(lab, labels)), lab, shape)  # type: ignore[arg-type]
-    starts, zeros = np.zeros(len(keys), np.int64), np.zeros(len(found["areas"]), np.int32)
-    return {**{name: found[name] for name in GEOMETRY}, "starts": starts, "frames": zeros}
-
-
-def _average_features(extractor: BagExtractor, bag: Bag, key: str, segments: Mapping[str, np.ndarray]) -> None:
-    """Write the features of supervoxels: means over the key frames, weighted by area."""
-    sums = np.zeros((len(segments["areas"]), extractor.extractor.n_dims))
-    for frame in read_frames(bag.path, segments["key_indices"].tolist()):
-        labels = read_arrays(extractor.run.segments_path(name_key_frame(key, frame.index)), ("labels",))["labels"]
-        numbers, local = np.unique(labels, return_inverse=True)
-        local = local.reshape(labels.shape).astype(np.int32)
-        sums[numbers] += extractor.extractor.extract(frame.image, local) * np.bincount(local.ravel())[:, None]
-    means = (sums / segments["areas"][:, None]).astype(np.float32)
-    write_arrays(extractor.run.features_path(extractor.name_features(key)), features=means)

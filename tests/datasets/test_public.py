@@ -1,7 +1,8 @@
-"""YouTube-Objects: shots, boxes and masks in the layout of each version."""
+"""Public sets: shots, boxes and masks in the layout of each."""
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.io import savemat
 
 from segvote.datasets import DATASETS
@@ -27,9 +28,6 @@ def shots(tmp_path, write_picture):
             write_picture(tmp_path / shot / f"frame{number:04d}.jpg")
     (tmp_path / "car/data/0002/shots/002").mkdir()
     write_sticks(tmp_path / "car/data/0001/shots/003/frame0002.jpg_sticks.mat", [(20, 3, 4, 15), (-5, 2, 400, 9)])
-    for name, video in (("train", "0001"), ("test", "0002")):
-        (tmp_path / "car/sets").mkdir(exist_ok=True)
-        (tmp_path / f"car/sets/{name}.txt").write_text(video + "\n")
     return tmp_path
 
 
@@ -115,3 +113,36 @@ def test_v23_is_found_from_each_of_its_folders(tmp_path, write_picture, start):
     assert cat.name == "cat_00000012.jpg" and not cat.is_video
     assert cat.read_boxes()[0].tolist() == [[2, 1, 12, 9]]
     assert [item.name for item in data.select("cat", "without")] == ["cow_00000007.jpg"]
+
+
+@pytest.fixture
+def davis(tmp_path, write_picture, half_mask):
+    for sequence in ("car-shadow", "drift-turn", "goat"):
+        for number in range(2):
+            write_picture(tmp_path / f"DAVIS/JPEGImages/480p/{sequence}/{number:05d}.jpg")
+            mask = np.where(half_mask, 255, 0).astype(np.uint8)
+            write_picture(tmp_path / f"DAVIS/Annotations/480p/{sequence}/{number:05d}.png", mask)
+    return tmp_path
+
+
+def test_sequences_are_grouped_by_what_is_masked(davis):
+    data = DATASETS["davis"](davis)
+    assert data.classes == ["car"]
+    assert [item.name for item in data.select("car", "with")] == ["car-shadow", "drift-turn"]
+    assert [item.name for item in data.select("car", "without")] == ["goat"]
+    assert not data.select("car", "without")[0].has_truth
+
+
+def test_a_sequence_in_no_group_is_its_own_class(davis):
+    data = DATASETS["davis"](davis, "goat")
+    assert [item.name for item in data.select("goat", "with")] == ["goat"]
+    assert data.select("goat", "with")[0].read_masks().keys() == {0, 1}
+
+
+def test_numbered_objects_of_2017_all_count(davis, half_mask):
+    picture = Image.fromarray(np.where(half_mask, 1, 2).astype(np.uint8)).convert("P")
+    picture.putpalette([0, 0, 0, 128, 0, 0, 0, 128, 0] + [0] * 759)
+    picture.putdata(np.where(half_mask, 1, 2).ravel().tolist())
+    picture.save(davis / "DAVIS/Annotations/480p/goat/00000.png")
+    mask = DATASETS["davis"](davis, "goat").items["goat"][0].read_masks()[0]
+    assert (mask == 255).all()

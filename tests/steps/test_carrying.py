@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segvote.segmentation.carrying import Track, blend, follow, follow_between, is_nearer, measure_flicker, measure_flow
+from segvote.steps.video.carrying import Track, blend, follow, follow_between, is_nearer, measure_flicker, measure_flow
 
 SPEED = 3
 INSIDE = (slice(20, 80), slice(20, 100))
