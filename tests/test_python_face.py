@@ -1,4 +1,4 @@
-"""The Python face: explicit signatures, runs in a notebook's words, images in memory, examples that run."""
+"""The Python interface: explicit signatures, opened runs, images in memory, examples that run."""
 
 import asyncio
 import doctest
@@ -50,7 +50,7 @@ def test_every_public_name_has_an_example():
 
 @pytest.fixture
 def example_folder(scenes, finished_run, tmp_path, monkeypatch):
-    """What the examples find in the folder they are run in: images, true masks, a class, and a finished run."""
+    """A folder with images, true masks, a class and a finished run, in which the examples run."""
     for name in ("with", "without", "masks"):
         shutil.copytree(scenes / name, tmp_path / name)
     shutil.copytree(scenes / "with", tmp_path / "root/cup")
@@ -124,8 +124,7 @@ def test_review_opens_the_page_of_a_run(run, monkeypatch, capsys):
     serve = lambda folder, port, announce: (served.append(folder), announce("http://x/"))  # noqa: E731
     monkeypatch.setattr("segvote.review.serving.server.serve", serve)
     segvote.open_review(run, browser=False)
-    run.review(browser=False)
-    assert served == [run.folder.path] * 2
+    assert served == [run.folder.path]
     assert "http://x/" in capsys.readouterr().out
 
 
@@ -145,7 +144,7 @@ def test_review_opens_inside_an_event_loop(run_copy, monkeypatch):
         monkeypatch.setattr(opened, "print", start, raising=False)
         segvote.open_review(segvote.load_run(run_copy), browser=False)
 
-    # Whoever started the tests in the background may have let interruptions go.
+    # Interruptions may be ignored where the tests were started.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     loop = asyncio.new_event_loop()  # asyncio.run would take the interrupt for itself
     loop.run_until_complete(run_cell())

@@ -126,7 +126,7 @@ print(segvote.export("run", "yolo"))""",
 ## Where to go on
 
 [Choosing images](choosing-images.md) makes more difference than any setting. [Reviewing](review.md) corrects what is
-wrong with clicks: `run.review()` opens the page from here, until you press the stop button. [Examples](auto_examples/index) has more to do, [the gallery](auto_gallery/index) shows how voting works. [Why did it select that?](why.md) answers
+wrong with clicks: `segvote.open_review(run)` opens the page from here, until you press the stop button. [Examples](auto_examples/index) has more to do, [the gallery](auto_gallery/index) shows how voting works. [Why did it select that?](why.md) answers
 what people ask.""",
 ]
 

@@ -1,8 +1,7 @@
-"""The one tree of errors.
+"""Errors of segvote.
 
-Each error inherits the builtin people expect and carries a message that says what was expected, what came and what to
-do. The command line shows such a message as one line; anything that is not a `SegvoteError` is a bug and shows its
-traceback.
+Each inherits from the matching builtin, and its message says what was expected, what was found and what to do. The
+command line prints it as one line; any other error is a bug and shows its traceback.
 """
 
 
@@ -11,11 +10,11 @@ class SegvoteError(Exception):
 
 
 class BadInputError(SegvoteError, ValueError):
-    """An argument, a folder or an array is not what was asked for."""
+    """An argument, a folder or an array is not valid."""
 
 
 class UnknownNameError(SegvoteError, LookupError):
-    """A name is in no registry; the message lists the known ones."""
+    """A name is not in the registry; the message lists the known ones."""
 
 
 class UnreadableImageError(SegvoteError, OSError):
@@ -23,19 +22,15 @@ class UnreadableImageError(SegvoteError, OSError):
 
 
 class UnwritableFileError(SegvoteError, OSError):
-    """A file cannot be written: the disk is full, the place is read-only or gone; what was there before is still."""
+    """A file cannot be written, such as on a full or read-only disk; the previous file is unchanged."""
 
 
 class DamagedFileError(SegvoteError, ValueError):
-    """A file that segvote wrote does not pass its checksum or has a shape it cannot have."""
+    """A file that segvote wrote does not pass its checksum or its schema."""
 
 
 class BusyRunError(SegvoteError, RuntimeError):
     """Another process is writing into this run folder."""
-
-
-class ReplacedFolderError(BusyRunError):
-    """The run folder, or a file in it, was deleted, moved or replaced while it was in use."""
 
 
 class MissingPartError(SegvoteError, ImportError):
@@ -43,4 +38,4 @@ class MissingPartError(SegvoteError, ImportError):
 
 
 class TooLargeError(SegvoteError, MemoryError):
-    """The method would need more memory or time than it may; the message names one that would not."""
+    """A method or a file would need too much memory or time; the message names an alternative."""

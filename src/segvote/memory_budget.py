@@ -1,7 +1,7 @@
-"""How much memory a file from somewhere else may take when it is unpacked: one limit for all readers.
+"""Memory limit for the content of untrusted files, shared by all readers.
 
-A small file can ask for any amount: by compression, by numbers that are used many times over, by a size in a header.
-Readers of images have a limit in pixels besides (`segvote.io.decoding.MAX_PIXELS`).
+A small file can ask for any amount: by compression, by repeated numbers, by a size in a header. Readers of images also
+have a limit in pixels (`segvote.io.decoding.MAX_PIXELS`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VARIABLE = "SEGVOTE_READ_MB"
 
 
 def get_budget() -> int:
-    """Bytes that what is read from one file may take: `DEFAULT_MB`, or what the environment variable says."""
+    """Bytes that the content of one file may take: `DEFAULT_MB`, or the environment variable `VARIABLE`."""
     text = os.environ.get(VARIABLE, "")
     if not text:
         return DEFAULT_MB << 20
@@ -26,16 +26,9 @@ def get_budget() -> int:
 
 
 def check_budget(n_bytes: int, where: object, at_least: int = 0) -> None:
-    """Refuse what would take more than the budget.
+    """Raise if `n_bytes` exceed the budget, and `at_least`, such as the size of the file on disk.
 
-    Parameters
-    ----------
-    n_bytes
-        How much it would take.
-    where
-        Names the file in the error.
-    at_least
-        What is granted whatever the budget: the size of a file that is really there is no trick.
+    `where` names the file in the error.
     """
     if n_bytes > max(get_budget(), at_least):
         raise TooLargeError(
@@ -45,6 +38,6 @@ def check_budget(n_bytes: int, where: object, at_least: int = 0) -> None:
 
 
 def measure_on_disk(path: Path) -> int:
-    """Bytes of a file that lie on the disk: one with holes can have any length at no cost."""
+    """Bytes that a file occupies on disk: a sparse file can have any length."""
     status = path.stat()
     return min(status.st_size, 512 * getattr(status, "st_blocks", status.st_size))

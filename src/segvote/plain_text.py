@@ -1,10 +1,10 @@
-"""Untrusted text on a terminal: file names may hold line ends, colours, right-to-left marks, raw bytes."""
+"""Untrusted text for a terminal: file names may hold line ends, colours, right-to-left marks, raw bytes."""
 
 from __future__ import annotations
 
 import unicodedata
 
-# Controls, formats (among them those that turn the direction of text), and bytes that are no text.
+# Unicode categories: controls, formats (such as text direction), surrogates, line and paragraph separators.
 STRANGE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -16,12 +16,7 @@ def make_plain(text: object) -> str:
     >>> make_plain("two\nlines")
     'two\\nlines'
     """
-    return "".join(one if not _is_strange(one) else _escape(one) for one in str(text))
-
-
-def _is_strange(character: str) -> bool:
-    return unicodedata.category(character) in STRANGE
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    return "".join(
+        one.encode("unicode_escape").decode("ascii") if unicodedata.category(one) in STRANGE else one
+        for one in str(text)
+    )

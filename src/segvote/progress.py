@@ -19,7 +19,7 @@ def ignore_progress(step: str, done: int, total: int) -> None:
 
 
 def count_along(items: Iterable[Item], step: str, total: int, progress: Progress) -> Iterator[Item]:
-    """Pass items through, reporting each one after it was used."""
+    """Yield items and report each one after its use."""
     progress(step, 0, total)
     for done, item in enumerate(items, start=1):
         yield item
@@ -28,7 +28,7 @@ def count_along(items: Iterable[Item], step: str, total: int, progress: Progress
 
 @contextlib.contextmanager
 def watch(step: str, count: Callable[[], tuple[int, int]], progress: Progress) -> Iterator[None]:
-    """While work is done in any process, report from a thread how much `count` finds done on disk, and of how much."""
+    """While the block runs, report from a thread the done and total numbers that `count` finds on disk."""
     ended = threading.Event()
 
     def report() -> None:

@@ -1,4 +1,4 @@
-"""Names to parts: the registries from which choices, documentation rows and test parameters come."""
+"""Registries of voters, features, segmenters and export formats by name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from segvote.errors import UnknownNameError
 
 
 class Registry(Mapping[str, Any]):
-    """A read-only mapping from names to parts that are imported when first asked for.
+    """A read-only mapping from names to parts, which are imported on first use.
 
     Parameters
     ----------
-    kind
-        What the parts are, in one word, for error messages (``"voter"``).
-    parts
+    kind : str
+        Kind of the parts for error messages, such as ``"voter"``.
+    parts : dict of str to str
         Name to ``"module:attribute"``.
 
     Examples
@@ -33,7 +33,7 @@ class Registry(Mapping[str, Any]):
         self._parts = dict(sorted(parts.items()))
 
     def check(self, name: str) -> None:
-        """Refuse a name that is not known; nothing is imported."""
+        """Raise `UnknownNameError` for an unknown name, without importing anything."""
         if name not in self._parts:
             raise UnknownNameError(f"unknown {self.kind} {name!r}; the known ones are: {', '.join(self._parts)}")
 

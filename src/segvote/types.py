@@ -1,4 +1,4 @@
-"""Containers that several layers hand to each other: frozen, checked once, arrays of agreed shape."""
+"""Containers that several packages share: frozen, with checked shapes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,13 @@ WITHOUT = "without"  # the bag label of a bag that does not
 class Segmentation:
     """A label map and the tree in which its segments merge.
 
-    Attributes
-    ----------
-    labels
-        (h, w) int32, or (frames, h, w); segment ids 0 .. n-1 without gaps, every segment connected.
-    parents
-        (2 n - 1,) int32: node ``i < n`` is segment i, ``parents[i]`` the node it merges into, the last node is the root
-        and its own parent. Parents have higher numbers than their children.
-    altitudes
-        (2 n - 1,) float32: how unlike the merged parts are; 0 for segments, never smaller than the children's.
+    Node ``i < n`` of the tree is segment i, ``parents[i]`` the node it merges into; the last node is the root and its
+    own parent. Parents have higher numbers than their children.
     """
 
-    labels: np.ndarray
-    parents: np.ndarray
-    altitudes: np.ndarray
+    labels: np.ndarray  # (h, w) int32, or (frames, h, w); ids 0 .. n-1 without gaps, every segment connected
+    parents: np.ndarray  # (2 n - 1,) int32
+    altitudes: np.ndarray  # (2 n - 1,) float32: dissimilarity of the merged parts; 0 for segments, never decreasing
 
     def __post_init__(self) -> None:
         n_nodes = 2 * self.n_segments - 1
@@ -58,28 +51,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Annotation:
-    """What was found in one image (or one frame of a video).
+    """The objects found in one image or one frame of a video."""
 
-    Attributes
-    ----------
-    name
-        The image's path below the folder it came from, with forward slashes and its extension.
-    height, width
-        Size of the displayed image (EXIF orientation applied); every mask has this shape.
-    parts
-        The objects found; empty for an image without.
-    unsure
-        (h, w) bool: pixels too close to call, or None.
-    image_path
-        Where the picture itself lies, if it is on disk.
-    """
-
-    name: str
-    height: int
+    name: str  # path below the folder of the images, with forward slashes and extension
+    height: int  # as displayed, with EXIF orientation applied
     width: int
     parts: tuple[Part, ...] = ()
-    unsure: np.ndarray | None = None
-    image_path: Path | None = None
+    unsure: np.ndarray | None = None  # (h, w) bool: pixels close to the threshold
+    image_path: Path | None = None  # of the picture, if it is on disk
     properties: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""A command in this process: for tests of what it says, not of the process, whose start costs a second."""
+"""Run a command in this process: starting another takes a second."""
 
 import io
 import os
@@ -17,24 +17,19 @@ class Done:
     stderr: str
 
 
-def call(*arguments):
-    """`segvote ARGUMENTS` on a wide terminal, with the exit code that a shell would see."""
-    # A process loads the command it is called for; here, the next test may call another.
-    app.load_commands()
+def call(*arguments, columns=200):
+    """`segvote ARGUMENTS` on a terminal of so many columns, with the exit code that a shell would see."""
+    app.load_commands()  # a process loads its command only; here, the next test may call another
     with (
         mock.patch.object(sys, "argv", ["segvote", *map(str, arguments)]),
-        mock.patch.dict(os.environ, COLUMNS="200"),
+        mock.patch.dict(os.environ, COLUMNS=str(columns)),
         mock.patch.object(app, "listen_for_stop"),  # Ctrl-C stays with pytest
         redirect_stdout(io.StringIO()) as out,
         redirect_stderr(io.StringIO()) as err,
     ):
-        code = _run()
+        try:
+            app.run_app()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code or 0
     return Done(code, out.getvalue(), err.getvalue())
-
-
-def _run():
-    try:
-        app.run_app()
-    except SystemExit as stop:
-        return stop.code or 0
-    return 0

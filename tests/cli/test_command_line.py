@@ -1,4 +1,4 @@
-"""The command line as a user meets it: help with examples, one-line errors, exit codes."""
+"""The command line: help with examples, completion, one-line errors, exit codes."""
 
 import os
 import subprocess
@@ -6,32 +6,80 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from calling import call
 
-from segvote.cli.app import COMMANDS
+from segvote import EXPORTS, SEGMENTERS
+from segvote.cli.app import COMMANDS, choose_commands, load_commands
+from segvote.cli.help import is_research
+from segvote.voters import SYSTEMS
+
+GROUP = typer.main.get_command(load_commands())
+SCREEN = 24  # lines
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "segvote", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"})
+def show(*words):
+    done = call(*words, columns=80)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def test_alone_it_says_what_to_do_first():
-    done = run()
-    assert done.returncode == 0
-    assert "segvote demo" in done.stdout
-    assert "segvote annotate" in done.stdout
+def list_options(command):
+    return [one for one in GROUP.commands[command].params if one.param_type_name == "option"]
+
+
+def test_without_arguments_the_first_steps_are_printed():
+    assert "segvote demo" in show() and "segvote annotate" in show()
+    assert show("--version").startswith("segvote ")
+
+
+def test_annotate_help_fits_two_screens():
+    lines = show("annotate", "--help").rstrip().splitlines()
+    assert len(lines) <= 2 * SCREEN
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_examples(command):
-    done = call(command, "--help")
-    assert done.returncode == 0
-    assert "Examples:" in done.stdout
+def test_help_has_whole_names_and_examples(command):
+    text = show(command, "--help-all" if list_options(command) else "--help")
+    missing = [one.opts for one in list_options(command) if not any(name.lstrip("-") in text for name in one.opts)]
+    assert missing == []
+    assert "Examples:" in text and "<bool>" not in text and "…" not in text.replace("segvote …", "")
+
+
+def test_research_options_are_shown_on_demand_only():
+    some, all_ = show("annotate", "--help"), show("annotate", "--help-all")
+    research = [one.opts[0] for one in list_options("annotate") if is_research(one)]
+    assert research and [name for name in research if name in some] == []
+    assert [name for name in research if name.lstrip("-") not in all_] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [("annotate --voter", SYSTEMS), ("annotate --segmenter", SEGMENTERS), ("export --format", EXPORTS)],
+)
+def test_choices_complete_in_the_shell(words, known):
+    asked = {"_SEGVOTE_COMPLETE": "complete_bash", "COMP_WORDS": f"segvote {words} ", "COMP_CWORD": "3"}
+    code = "import sys; sys.argv = ['segvote']; import segvote.cli; segvote.cli.main()"
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True)
+    assert done.stdout.split() == list(known)
+
+
+def test_only_the_command_that_is_called_is_loaded():
+    asked = {"_SEGVOTE_COMPLETE": "complete_bash", "COMP_WORDS": "segvote review --po"}
+    assert list(choose_commands(["info"], {})) == ["info"]
+    assert list(choose_commands([], asked)) == ["review"]
+    assert choose_commands(["inof"], {}) == COMMANDS
+
+
+def test_info_names_versions_extras_and_parts():
+    text = show("info")
+    assert all(word in text for word in ("segvote", "numpy", "[video]", "crane", "yolo", *SEGMENTERS))
 
 
 def test_an_error_is_one_line_and_not_zero(tmp_path, scenes):
-    done = run("annotate", tmp_path / "nothing", scenes / "without", "-o", tmp_path / "out")
+    command = ["annotate", str(tmp_path / "nothing"), str(scenes / "without"), "-o", str(tmp_path / "out")]
+    done = subprocess.run([sys.executable, "-m", "segvote", *command], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith("segvote: expected a folder of images")
     assert len(done.stderr.strip().splitlines()) == 1
@@ -44,13 +92,9 @@ def test_an_unknown_voter_lists_the_known_ones(tmp_path, scenes):
     assert "ekde" in done.stderr
 
 
-def test_the_version_is_printed():
-    assert run("--version").stdout.startswith("segvote ")
-
-
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full here")
-@pytest.mark.parametrize("arguments", [["--version"], [], ["info"], ["annotate", "--help"]])
-def test_an_output_that_is_full_is_told_in_one_line(arguments):
+@pytest.mark.parametrize("arguments", [["--version"], ["annotate", "--help"]])
+def test_a_full_output_is_one_line(arguments):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "segvote", *arguments]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)

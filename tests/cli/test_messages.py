@@ -1,16 +1,16 @@
-"""Messages a new user meets: each names the mistake that was made, and what to do."""
+"""Messages: each names the mistake and what to do."""
 
 import os
 import shutil
-from types import SimpleNamespace
 
 import pytest
 from calling import call
+from msgspec.structs import replace
 
 from segvote import annotate_classes
 from segvote.cli.annotate import print_outcome
 from segvote.run.record import Problem
-from segvote.run.run_folder import RunFolder
+from segvote.run.run import Run
 from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
@@ -26,15 +26,9 @@ def classes(scenes, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("command", "more"),
-    [
-        ("evaluate", ["--truth", "."]),
-        ("explain", ["with-000"]),
-        ("doctor", []),
-        ("update", []),
-    ],
+    ("command", "more"), [("evaluate", ["--truth", "."]), ("explain", ["with-000"]), ("update", [])]
 )
-def test_a_run_on_classes_says_which_folder_to_give(classes, command, more):
+def test_a_run_on_classes_names_the_folder_to_give(classes, command, more):
     done = call(command, classes, *more)
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1] == (
@@ -42,16 +36,18 @@ def test_a_run_on_classes_says_which_folder_to_give(classes, command, more):
     )
 
 
-def test_missing_folders_are_not_reported_as_a_missing_out():
-    done = call("annotate", "photos/with")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a"], "expected two folders, WITH and WITHOUT"),
+        (["a", "b"], "expected a run folder to write to; add -o DIR"),
+        (["a", "--classes", "b"], "expected two folders or --classes, got both"),
+    ],
+)
+def test_missing_folders_have_their_own_messages(arguments, message):
+    done = call("annotate", *arguments)
     assert done.returncode == 2
-    assert done.stderr.startswith("segvote: expected two folders, WITH and WITHOUT")
-
-
-def test_a_missing_out_is_told_once_the_folders_are_there(scenes):
-    done = call("annotate", scenes / "with", scenes / "without")
-    assert done.returncode == 2
-    assert done.stderr == "segvote: expected a run folder to write to; add -o DIR\n"
+    assert done.stderr.startswith(f"segvote: {message}")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null here")
@@ -77,9 +73,9 @@ def test_one_with_image_warns(scenes, tmp_path):
     assert "warning: one *with* image only" in done.stderr
 
 
-def test_a_stack_of_which_one_page_was_read_is_not_left_out(capsys):
-    bag = SimpleNamespace(name="with/a.tif", bag_label="with", excluded=False, n_frames=0)
-    record = SimpleNamespace(problems=[Problem("with/a.tif", "one page"), Problem("with/b.tif", "damaged")])
-    folder = RunFolder("out")
-    print_outcome(SimpleNamespace(bags=[bag], record=record, folder=folder, format_confidence=str))
+def test_a_stack_read_in_part_is_not_left_out(finished_run, capsys):
+    problems = [Problem(finished_run.bags[0].name, "one page"), Problem("with/b.tif", "damaged")]
+    run = Run(finished_run.folder.path)
+    run.record = replace(run.record, problems=problems)
+    print_outcome(run)
     assert capsys.readouterr().err.splitlines()[:2] == ["read in part: one page", "left out: damaged"]

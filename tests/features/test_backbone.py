@@ -26,13 +26,13 @@ def add_tokens(graph, n_extra):
 def map_model(tmp_path):
     graph = GraphBuilder()
     path = tmp_path / "maps.onnx"
-    path.write_bytes(graph.build({add_patches(graph): (1, 5, "h", "w")}))
+    path.write_bytes(graph.build([add_patches(graph)]))
     return path
 
 
 def make_token_model(path, n_extra):
     graph = GraphBuilder()
-    path.write_bytes(graph.build({add_tokens(graph, n_extra): (1, "n", 5)}))
+    path.write_bytes(graph.build([add_tokens(graph, n_extra)]))
     return path
 
 
@@ -77,7 +77,7 @@ def test_mean_and_std_are_applied(map_model):
 
 def test_a_model_of_fixed_sides_keeps_them(tmp_path):
     graph = GraphBuilder()
-    model = onnx.load_from_string(graph.build({add_patches(graph): (1, 5, "h", "w")}))
+    model = onnx.load_from_string(graph.build([add_patches(graph)]))
     for place, side in ((2, 24), (3, 40)):
         model.graph.input[0].type.tensor_type.shape.dim[place].dim_value = side
     path = tmp_path / "fixed.onnx"
@@ -90,9 +90,9 @@ def test_outputs_that_are_no_maps_are_passed_over(tmp_path):
     cells = add_patches(graph)
     pooled = graph.add("Flatten", [graph.add("GlobalAveragePool", [cells])])
     path = tmp_path / "two.onnx"
-    path.write_bytes(graph.build({pooled: (1, 5), cells: (1, 5, "h", "w")}))
+    path.write_bytes(graph.build([pooled, cells]))
     assert BackboneFeatures(path, size=48).blocks == (5,)
-    path.write_bytes(graph.build({pooled: (1, 5)}))
+    path.write_bytes(graph.build([pooled]))
     with pytest.raises(BadInputError, match="without its pooling"):
         BackboneFeatures(path, size=48).extract(*make_scene())
 
@@ -113,7 +113,7 @@ def test_a_side_that_the_model_cannot_take_is_explained(map_model, tmp_path):
     graph = GraphBuilder()
     value = graph.add("Reshape", [add_patches(graph), graph.store(np.array([1, 5, 6, 6]))])
     path = tmp_path / "square.onnx"
-    path.write_bytes(graph.build({value: (1, 5, 6, 6)}))
+    path.write_bytes(graph.build([value]))
     assert BackboneFeatures(path, size=48).blocks == (5,)
     with pytest.raises(BadInputError, match="size and multiple"):
         BackboneFeatures(path, size=48).extract(*make_scene())

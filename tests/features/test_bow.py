@@ -33,13 +33,10 @@ def test_histograms_equal_a_count_point_by_point(fitted):
         if vector.any():
             word = ((fitted.words_ - vector) ** 2).sum(axis=1).argmin()
             expected[LABELS[dense.rows[i], dense.columns[j]], word] += 1
-    counting = BowFeatures(n_words=40, size=160, counts=True)
-    counting.set_state(fitted.get_state())
-    found = counting.extract(image, LABELS)
-    assert found.sum() == expected.sum()
-    assert np.abs(found - expected).sum() < 0.01 * expected.sum()  # grey levels may be rounded the other way
-    lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    np.testing.assert_allclose(fitted.extract(image, LABELS), found / np.maximum(lengths, 1e-9), rtol=1e-6)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = fitted.extract(image, LABELS)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-6)
+    assert (found * expected).sum(axis=1).min() > 0.99  # grey levels may be rounded the other way
 
 
 def test_a_segment_without_contrast_keeps_a_zero_vector(fitted):

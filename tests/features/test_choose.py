@@ -60,13 +60,6 @@ def test_a_join_concatenates_blocks():
     np.testing.assert_allclose(np.linalg.norm(fitted.apply(expected), axis=1), 2, rtol=1e-5)
 
 
-def test_a_join_is_fitted_part_by_part_even_from_an_iterator():
-    joined = JoinedFeatures([CountingFeatures(), make_features("color"), CountingFeatures()])
-    assert joined.needs_fit
-    joined.fit(iter([np.zeros((2, 2, 3), np.uint8)] * 3), np.random.default_rng(0))
-    assert [part.seen_[0] for part in joined.parts[::2]] == [3, 3]
-
-
 def test_a_join_keeps_and_takes_the_state_of_its_parts():
     images = [np.zeros((2, 2, 3), np.uint8)] * 3
     joined = JoinedFeatures([make_features("color"), CountingFeatures()]).fit(images, np.random.default_rng(0))

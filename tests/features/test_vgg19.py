@@ -31,9 +31,9 @@ def layers():
 PARTS = ("weight", "bias")
 
 
-def name_layers(layers, prefix=""):
+def name_layers(layers):
     pairs = zip(list_vgg19_shapes(), layers, strict=True)
-    return {f"{prefix}{name}.{part}": array for name, layer in pairs for part, array in zip(PARTS, layer, strict=True)}
+    return {f"{name}.{part}": array for name, layer in pairs for part, array in zip(PARTS, layer, strict=True)}
 
 
 @pytest.fixture(scope="module")
@@ -87,21 +87,9 @@ def test_the_input_is_square_unless_asked_otherwise(weight_file):
     assert Vgg19Features(weight_file, size=448, square=False)._prepare(image).shape == (1, 3, 224, 448)
 
 
-def write_zipped_torch(path, layers):
-    path.write_bytes(make_file(name_layers(layers, "module."), zipped=True))
-
-
-def write_old_torch(path, layers):
-    path.write_bytes(make_file(name_layers(layers), zipped=False))
-
-
-WRITERS = {"a.pth": write_zipped_torch, "a.pt": write_old_torch}
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_every_format_gives_the_same_weights(name, layers, tmp_path):
-    WRITERS[name](tmp_path / name, layers)
-    for (kernel, bias), (expected, expected_bias) in zip(read_vgg19_weights(tmp_path / name), layers, strict=True):
+def test_torch_files_give_the_same_weights(layers, tmp_path):
+    (tmp_path / "a.pth").write_bytes(make_file(name_layers(layers)))
+    for (kernel, bias), (expected, expected_bias) in zip(read_vgg19_weights(tmp_path / "a.pth"), layers, strict=True):
         np.testing.assert_array_equal(kernel, expected)
         np.testing.assert_array_equal(bias, expected_bias)
 

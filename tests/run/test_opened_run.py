@@ -1,20 +1,20 @@
-"""A finished run for Python: supervision, notebooks, tables, the log.
+"""A finished run for supervision and notebooks.
 
-supervision brings another OpenCV, so its own measure of masks is used in an environment of its own (``pip install
-supervision``), and a stand-in everywhere else.
+supervision brings another OpenCV: it is tested in an environment of its own, and a stand-in is used elsewhere.
 """
 
-import shutil
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from segvote import annotate
 from segvote.errors import MissingPartError
 from segvote.io.images import read_image
+from segvote.run.record import Inputs
 from segvote.run.run import N_PICTURES, Run
+from segvote.run.run_folder import RunFolder
 
 
 class Detections(SimpleNamespace):
@@ -63,7 +63,7 @@ def test_supervision_measures_the_same_boxes(finished_run):
             np.testing.assert_array_equal(found.xyxy, supervision.mask_to_xyxy(found.mask))
 
 
-def test_without_the_package_it_says_what_to_install(finished_run, monkeypatch):
+def test_the_error_without_supervision_names_the_package(finished_run, monkeypatch):
     monkeypatch.setitem(sys.modules, "supervision", None)
     with pytest.raises(MissingPartError, match="pip install supervision"):
         finished_run.to_supervision()
@@ -75,13 +75,9 @@ def test_a_notebook_shows_counts_and_pictures(finished_run):
     assert page.count("data:image/jpeg;base64,") == min(N_PICTURES, 6)
 
 
-def test_missing_pictures_are_left_out_and_names_escaped(finished_run, scenes, tmp_path):
-    for bag_label in ("with", "without"):
-        shutil.copytree(scenes / bag_label, tmp_path / "<b>" / bag_label)
-    run = annotate(
-        tmp_path / "<b>" / "with", tmp_path / "<b>" / "without", tmp_path / "<i>", finished_run.settings, n_jobs=1
-    )
-    shutil.rmtree(tmp_path / "<b>")
-    page = Run(run.folder.path)._repr_html_()
+def test_missing_pictures_are_left_out_and_names_escaped(run_copy, tmp_path):
+    folder = RunFolder(run_copy.rename(tmp_path / "<i>"))
+    folder.write_record(replace(folder.read_record(), inputs=Inputs("/gone/with", "/gone/without")))
+    page = Run(folder.path)._repr_html_()
     assert "<img" not in page
     assert "&lt;i&gt;" in page

@@ -18,7 +18,7 @@ import pytest
 from commands import COMMANDS, EVERY_COMMAND, World, list_outputs, read_outputs, write_corrected
 
 from segvote.io.arrays import read_arrays
-from segvote.io.atomic import remove_leftovers
+from segvote.io.files import remove_leftovers
 from segvote.io.tables import read_json
 from segvote.steps.importing import import_corrections
 

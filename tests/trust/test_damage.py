@@ -10,17 +10,11 @@ from commands import read_outputs
 from segvote.errors import DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
-from segvote.run.run import Run
 from segvote.steps.model import read_model
 
 
 def freeze(arrays):
     return {name: (array.shape, array.dtype.str, array.tobytes()) for name, array in arrays.items()}
-
-
-def describe_run(run):
-    """All that is used of a record: a turned bit in the name of the checksum changes none of it."""
-    return run.to_table(), run.settings, run.inputs, run.record.key, run.record.problems
 
 
 def write_log(run):
@@ -36,7 +30,6 @@ FILES = {
     "segments": (lambda run: min(run.glob("segments/*.npz")), lambda run, path: freeze(read_arrays(path))),
     "votes": (lambda run: run / "votes/votes.npz", lambda run, path: freeze(read_arrays(path))),
     "model": (lambda run: run / "model/model.safetensors", lambda run, path: freeze(read_model(run).arrays)),
-    "run.json": (lambda run: run / "run.json", lambda run, path: describe_run(Run(run))),
     "review.sqlite": (write_log, lambda run, path: read_actions(path)),
 }
 

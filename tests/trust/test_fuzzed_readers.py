@@ -25,7 +25,7 @@ from torch_writer import make_file
 
 from segvote import annotate_classes, load_run
 from segvote.cli.app import load_commands
-from segvote.evaluation.evaluate_truth import list_truth
+from segvote.evaluation.truth import list_truth
 from segvote.features import make_features
 from segvote.features.networks.onnx_graph import GraphBuilder
 from segvote.features.networks.torch_file import read_torch_file
@@ -179,18 +179,15 @@ def spoil_text(name, text, spoil=spoil_bytes):
     return write
 
 
-def spoil_weights(is_zipped):
-    def write(world):
-        (world.work / "a.pth").write_bytes(make_file({"a": np.ones((3, 2), np.float32)}, zipped=is_zipped))
-        return spoil_bytes(world.work / "a.pth")
-
-    return write
+def spoil_weights(world):
+    (world.work / "a.pth").write_bytes(make_file({"a": np.ones((3, 2), np.float32)}))
+    return spoil_bytes(world.work / "a.pth")
 
 
 def spoil_network(world):
     graph = GraphBuilder()
     conv = graph.convolve("image", np.ones((2, 3, 8, 8), np.float32), np.zeros(2, np.float32), strides=[8, 8])
-    (world.work / "net.onnx").write_bytes(graph.build({conv: (1, 2, "h", "w")}))
+    (world.work / "net.onnx").write_bytes(graph.build([conv]))
     return spoil_bytes(world.work / "net.onnx")
 
 
@@ -289,8 +286,7 @@ READERS = {
     "truth of boxes, coco": (spoil_text("boxes.json", json.dumps(COCO), spoil_json), read_truth("boxes.json"), 1),
     "truth of boxes, csv": (spoil_text("boxes.csv", CSV), read_truth("boxes.csv"), 1),
     "truth of boxes, voc": (spoil_text("voc/a.xml", VOC), read_truth("voc"), 1),
-    "weights, .pth": (spoil_weights(True), lambda world: read_torch_file(world.work / "a.pth"), 1),
-    "weights, .pth of old": (spoil_weights(False), lambda world: read_torch_file(world.work / "a.pth"), 1),
+    "weights, .pth": (spoil_weights, lambda world: read_torch_file(world.work / "a.pth"), 1),
     "network, .onnx": (spoil_network, describe_segments, 1),
 }
 

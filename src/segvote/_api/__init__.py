@@ -1,4 +1,4 @@
-"""Public functions that leave a report behind; the others are written once, where the work is done.
+"""Public functions that write a report: the steps do not know the report.
 
 Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.stores`. The returned object
 then reads from the local copy of the folder.
@@ -37,7 +37,7 @@ def annotate(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> OpenedRun:
-    """Masks of the object that one folder of images shows and the other does not, and the report about them.
+    """Write masks of the object that one folder of images shows and the other does not, and a report.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def annotate(
     out : path or str
         The run folder to write; an unfinished or earlier run of the same two folders is continued.
     settings : Settings, optional
-        How; default: as the command line's.
+        Parameters of the method; default: those of the command line.
     segments : path or str, optional
-        Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; default:
-        images are segmented.
+        Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images, instead of a
+        segmenter.
     n_jobs : int
-        Number of processes; the answer does not depend on it.
+        Number of processes; does not change the result.
     scheduler : str, optional
         Address of a Dask scheduler (``tcp://host:8786``), whose workers are used instead of processes.
     strict : bool
@@ -93,7 +93,7 @@ def annotate_classes(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> ClassRuns:
-    """Masks of several objects at once, and the reports about them.
+    """Write masks of several objects at once, and reports.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def annotate_classes(
     out : path or str
         The folder to write; an unfinished or earlier run on the same root is continued.
     settings : Settings, optional
-        How; the labels are the names of the folders.
+        Parameters of the method; the labels are the names of the folders.
     segments, n_jobs, scheduler, strict, progress
         As for `annotate`.
 
@@ -141,9 +141,9 @@ def update(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> OpenedRun:
-    """Look again at the two folders of a run and at its corrections, and write its files and report anew.
+    """Update a run to the images that are in its two folders now and to its corrections.
 
-    Images that came are segmented, masks of images that went are deleted, and all vote again.
+    New images are segmented, masks of removed images are deleted, and all vote again.
 
     Parameters
     ----------
@@ -178,16 +178,16 @@ def update(
 def set_extent(
     run: Run | Path | str, level: int, image: str = "", *, n_jobs: int = N_JOBS, progress: Progress | None = None
 ) -> OpenedRun:
-    """Choose how much of the object the masks of a run cover, and write its files and report anew.
+    """Choose how much of the object the masks of a run cover, and write its files and report again.
 
     Parameters
     ----------
     run : Run, path or str
         A finished run, or its folder.
     level : int
-        From 1, the most telling part, to 6, the whole object; 2 is what a run takes by itself.
+        From 1, the most telling part, to 6, the whole object; the default of a run is 2.
     image : str
-        Name of the image it is for; empty: all images.
+        Name of one image; empty: all images.
     n_jobs, progress
         As for `annotate`.
 

@@ -1,8 +1,8 @@
-"""A run in a notebook: its images one by one, a table, pictures, explanations, the folder doctor, the review page."""
+"""A run in a notebook: its images one by one, plots, explanations, likely mislabelled images, the review page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,13 +14,12 @@ import numpy as np
 from segvote.errors import MissingPartError
 from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
-from segvote.method.extents import N_LEVELS, Extents
-from segvote.report import write_report
+from segvote.method.extents import N_LEVELS
 from segvote.run.record import BagRecord
 from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
 from segvote.steps.explain import SegmentExplanation, explain_segment, find_segment
-from segvote.steps.extent import change_extent, draw_extent, read_extents
+from segvote.steps.extent import draw_extent
 from segvote.steps.reopening import Opened, Voted, reopen, vote
 from segvote.steps.vote import Held, hold_vote
 
@@ -30,12 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunImage:
-    """One image of a run; everything is read when asked for.
+    """One image of a run; arrays are read on access.
 
     Attributes
     ----------
-    run, index
-        The run, and which of its images.
+    run : Run
+        The run.
+    index : int
+        Number of the image in the run.
     """
 
     run: Run
@@ -50,11 +51,6 @@ class RunImage:
     def name(self) -> str:
         """``with/`` or ``without/`` and its path below that folder."""
         return self.record.name
-
-    @property
-    def bag_label(self) -> str:
-        """``with`` or ``without``."""
-        return self.record.bag_label
 
     @property
     def uncertainty(self) -> float:
@@ -73,7 +69,7 @@ class RunImage:
 
     @property
     def masks(self) -> list[np.ndarray]:
-        """(h, w) bool at every extent, the tightest first; drawn now. Of a video, of the frame that it shows."""
+        """(h, w) bool at every extent, the tightest first; of a video, those of `image`."""
         return [draw_extent(self.run, self.index, level) for level in range(1, N_LEVELS + 1)]
 
     @property
@@ -85,7 +81,7 @@ class RunImage:
 
 
 class OpenedRun(Run):
-    """A finished run, opened for work in Python; see `Run` for what else it holds.
+    """A finished run, opened for work in Python; it has the members of `Run`, too.
 
     Examples
     --------
@@ -100,20 +96,9 @@ class OpenedRun(Run):
         return iter(self.images)
 
     @property
-    def images(self) -> Sequence[RunImage]:
+    def images(self) -> list[RunImage]:
         """All images, in the order of `bags`."""
         return [RunImage(self, index) for index in range(len(self))]
-
-    @property
-    def extents(self) -> Extents:
-        """The nested selections of the vote; `extent` is the level of the masks."""
-        return read_extents(self)[0]
-
-    def with_extent(self, level: int) -> OpenedRun:
-        """Write the files of the run at another level, from 1 to 6; see `segvote.set_extent`."""
-        changed = change_extent(self, level)
-        write_report(changed)
-        return OpenedRun(changed.folder.path)
 
     @cached_property
     def _reopened(self) -> Opened:
@@ -128,14 +113,14 @@ class OpenedRun(Run):
 
         Parameters
         ----------
-        index
-            Which image.
-        axes
-            Three axes to draw on; default: those of a new figure.
+        index : int
+            Number of the image.
+        axes : sequence of three matplotlib axes, optional
+            Default: those of a new figure.
 
         Returns
         -------
-        The figure.
+        matplotlib.figure.Figure
         """
         try:
             from matplotlib import pyplot
@@ -154,30 +139,36 @@ class OpenedRun(Run):
         return axes[0].figure
 
     def explain(self, image: int | str, segment: int | tuple[int, int] | None = None) -> SegmentExplanation:
-        """Take one segment's score apart: the votes for and against it sum to the score.
+        """List the votes for and against a segment; they sum to its score.
 
         Parameters
         ----------
-        image
+        image : int or str
             Number or name of an image.
-        segment
-            Its number, a point (x, y) in pixels, or None: the one with the highest score.
+        segment : int or (int, int), optional
+            Its number, or a point (x, y) in pixels; default: the segment with the highest score.
+
+        Returns
+        -------
+        SegmentExplanation
         """
         index = image if isinstance(image, int) else self.find(image)
         text = "" if segment is None else str(segment) if isinstance(segment, int) else "{},{}".format(*segment)
-        found = find_segment(self, index, text, self._voted.result.scores)
-        return explain_segment(self._voted, index, found)
+        return explain_segment(self._voted, index, find_segment(self, index, text, self._voted.result.scores))
 
     def hold_vote(self, settings: Settings | None = None) -> Held:
-        """The vote on the segments and features of this run; no file is changed.
+        """Vote on the segments and features of this run; no file is changed.
 
         Corrections of a review do not take part; give them to `Held.correct`.
 
         Parameters
         ----------
-        settings
-            How to vote and decide, another `voter` for instance; default: as the run did. Segments and features stay
-            those of the run.
+        settings : Settings, optional
+            How to vote and decide, another `voter` for instance; default: those of the run.
+
+        Returns
+        -------
+        Held
 
         Examples
         --------
@@ -188,10 +179,6 @@ class OpenedRun(Run):
         True
         """
         return hold_vote(self._reopened.table, settings or self.settings)
-
-    def review(self, browser: bool = True) -> None:
-        """Look at the masks in the browser and correct them, until interrupted; see `segvote.open_review`."""
-        open_review(self, browser=browser)
 
     def diagnose(self) -> Diagnosis:
         """Images that are likely mislabelled, near-duplicates, files that could not be read."""
@@ -223,16 +210,16 @@ def load_run(folder: Path | str) -> OpenedRun:
 
 
 def open_review(run: Run | Path | str, port: int = 0, browser: bool = True) -> None:
-    """Look at the masks in the browser and correct them, until interrupted: Ctrl-C, or the stop button of a notebook.
+    """Look at the masks in the browser and correct them, until Ctrl-C or the stop button of a notebook.
 
     Parameters
     ----------
     run : Run, path or str
         A run, or its folder; a path or an address of a store.
     port : int
-        Where to listen on 127.0.0.1; 0: any free port.
+        Port on 127.0.0.1; 0: any free port.
     browser : bool
-        Open the page; otherwise its address is printed alone.
+        Open the page; otherwise only print its address.
 
     Examples
     --------
@@ -240,7 +227,7 @@ def open_review(run: Run | Path | str, port: int = 0, browser: bool = True) -> N
     >>> segvote.open_review("out")  # doctest: +SKIP
     review   http://127.0.0.1:41217/…/
 
-    A folder that no run was written to is refused:
+    A folder without a run is refused:
 
     >>> segvote.open_review("nowhere")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):

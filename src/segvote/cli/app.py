@@ -1,17 +1,15 @@
-"""The application object, the list of commands, and what happens when one fails."""
+"""The application object, the list of commands, and the handling of their errors."""
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import errno
 import importlib
-import importlib.resources
 import io
 import keyword
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import typer
 from typer.models import CommandInfo
@@ -32,37 +30,37 @@ FIRST_STEPS = """\
 Two folders to masks: segments of images with and without an object vote on which of them are the object.
 
 First
-  segvote demo                               see it work, on scenes it makes itself
+  segvote demo                               see it work, on synthetic scenes
   segvote doctor WITH/ WITHOUT/              your own two folders: is any image in the wrong one?
   segvote annotate WITH/ WITHOUT/ -o out/    masks, heat maps, a COCO file and a report
 
 Then
   segvote review out/                        click what is wrong, everything votes again
-  segvote export out/ --format yolo          take the masks along
+  segvote export out/ --format yolo          use the masks in another tool
 
   segvote --help                             all commands; segvote COMMAND --help has examples
-  segvote info                               versions, paths, what is installed
+  segvote info                               versions, missing extras, names of parts
 """
 
 app = typer.Typer(
     name="segvote",
     cls=CommandList,
-    help="Two folders to masks: segments of images with and without an object vote on which of them are the object.",
+    help=FIRST_STEPS.partition("\n")[0],
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# One module per command; each adds itself to `app`. Help lists them in this order.
+# One module per command, which registers itself with `app`. Help lists them in this order.
 PANELS = {
     "Two folders to masks": ("annotate", "extent", "update", "review", "predict"),
-    "Why, and what is wrong": ("explain", "doctor"),
+    "Explanations and errors": ("explain", "doctor"),
     "Other tools": ("export", "import"),
-    "How well": ("evaluate", "compare", "benchmark"),
-    "To begin with": ("demo", "info"),
+    "Evaluation": ("evaluate", "compare", "benchmark"),
+    "First steps": ("demo", "info"),
 }
-COMMANDS = tuple(sorted(name for names in PANELS.values() for name in names))
+COMMANDS = tuple(name for names in PANELS.values() for name in names)
 
 
 def format_examples(*commands: str) -> str:
@@ -83,55 +81,28 @@ def start(
         typer.echo(FIRST_STEPS, nl=False)
 
 
-def load_commands(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Import commands, which register themselves; all others are listed with name and summary only."""
-    for name in names:
-        importlib.import_module(name_module(name))
-    loaded = {get_name(command) for command in app.registered_commands}
-    for name in COMMANDS:
-        if name not in loaded:
-            app.command(name, help=read_summary(name))(lambda: None)
-    arrange_commands()
-    return app
-
-
-def name_module(name: str) -> str:
-    """Module of a command; `import` is a keyword of Python and gets an underscore."""
-    return f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}"
-
-
-def read_summary(name: str) -> str:
-    """First line of a command's help, from the text of its module: importing all of them takes a second."""
-    source = importlib.resources.files("segvote.cli").joinpath(f"{name_module(name).rpartition('.')[2]}.py")
-    command = next(node for node in ast.parse(source.read_text()).body if isinstance(node, ast.FunctionDef))
-    return (ast.get_docstring(command) or "").partition("\n")[0]
-
-
-def arrange_commands() -> None:
-    """Put the commands into the order and the panels of `PANELS`."""
+def load_commands(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """Import commands, which register themselves, and put them into the order and the panels of `PANELS`."""
+    for name in names:  # `import` is a keyword of Python: its module has an underscore
+        importlib.import_module(f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}")
     panels = {name: panel for panel, names in PANELS.items() for name in names}
     for command in app.registered_commands:
         command.rich_help_panel, command.cls = panels[get_name(command)], Command
-    app.registered_commands.sort(key=lambda command: list(panels).index(get_name(command)))
+    app.registered_commands.sort(key=lambda command: COMMANDS.index(get_name(command)))
+    return app
 
 
 def get_name(command: CommandInfo) -> str:
-    """What a user types for a command."""
+    """The name of a command on the command line."""
     return command.name or command.callback.__name__  # type: ignore[union-attr]
 
 
-def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The commands that a call needs: loading all of them takes seconds, too long for a completion."""
-    if "_SEGVOTE_COMPLETE" in environment:  # the shell asks; its words come in a variable
+def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) -> Sequence[str]:
+    """The commands that a call needs; loading all of them takes more than half a second."""
+    if "_SEGVOTE_COMPLETE" in environment:  # a completion: the shell passes the words in a variable
         words = environment.get("_TYPER_COMPLETE_ARGS") or environment.get("COMP_WORDS", "")
         arguments = words.split()[1:]
-    return (arguments[0],) if arguments and arguments[0] in COMMANDS else ()
-
-
-def _leave_output() -> None:
-    """Discard pending output: Python would fail to write it once more at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
 
 
 def run_app() -> None:
@@ -139,7 +110,7 @@ def run_app() -> None:
     listen_for_stop()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=PERCENT)  # names of files that are no UTF-8 are shown all the same
+            stream.reconfigure(errors=PERCENT)  # file names that are not UTF-8 can be printed
     try:
         load_commands(choose_commands(sys.argv[1:], os.environ))()
     except BaseException as error:
@@ -153,21 +124,17 @@ def run_app() -> None:
 def is_stop(error: BaseException) -> bool:
     """Whether a command ended because a stop was requested.
 
-    Libraries turn an interruption into errors of their own: those of compiled code, being imported, into ImportError.
-    What went wrong after the stop, such as sending corrections to a store, is reported as such.
+    Libraries turn an interruption into errors of their own: compiled code that is being imported, into ImportError.
+    An error after the stop, such as sending corrections to a store, is reported as such.
     """
     if isinstance(error, SystemExit):  # typer turns Ctrl-C into the exit code that shells know it by
         return error.code == EXIT_INTERRUPTED or (was_asked() and error.code not in (None, 0))
-    if any(isinstance(one, KeyboardInterrupt) for one in _list_causes(error)):
-        return True
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return True
+        cause = cause.__cause__ or cause.__context__
     return was_asked() and not isinstance(error, SegvoteError | OSError)
-
-
-def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, what it was raised from, and so on."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def explain_error(error: BaseException) -> None:
@@ -176,7 +143,8 @@ def explain_error(error: BaseException) -> None:
         print(f"segvote: {make_plain(error)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        _leave_output()
+        with contextlib.suppress(OSError, ValueError):  # discard pending output, which Python would write at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         where = error.filename or "the output of this command, or a temporary file"
         print(f"segvote: cannot write {make_plain(where)} ({error.strerror}); make room, then repeat", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)

@@ -8,13 +8,14 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import choice
+from segvote.cli.options import JOBS, choice
 from segvote.cli.terminal import show_progress
 from segvote.datasets import DEFECTS
 from segvote.run.settings import Settings
 
-# Voters shown beside the default.
-RIVALS = ("negmin", "crane")
+# Compared with the default, which comes last: its masks stay in the run folder.
+VOTERS = ("negmin", "crane", Settings().voter)
+FIGURES = {"CorLoc": "corloc", "mean IoU": "miou", "AP": "segment_ap", "limit IoU": "limit_miou"}
 
 
 @app.command(
@@ -24,8 +25,8 @@ def demo(
     out: Path = typer.Option(
         Path("segvote-demo"), "-o", "--out", metavar="DIR", help="Folder for the scenes and the run."
     ),
-    jobs: int = typer.Option(2, min=1, help="Number of processes."),
-    seed: int = typer.Option(0, help="Of the scenes."),
+    jobs: int = JOBS,
+    seed: int = typer.Option(0, help="Seed of the scenes."),
     defects: str | None = typer.Option(
         None,
         help=f"Instead of still lifes, 1024 px surfaces with a small defect: {', '.join(DEFECTS)}.",
@@ -43,21 +44,12 @@ def demo(
         write_scenes(scenes, seed=seed)
     else:
         write_surfaces(scenes, seed=seed, kind=defects)
-    rows = []
-    # The default last, so that its masks are the ones that stay in the run folder.
-    for voter in (*RIVALS, Settings().voter):
+    lines = [f"{'voter':12}" + "".join(f"{title:>11}" for title in FIGURES)]
+    for voter in VOTERS:
         with show_progress() as progress:
             settings = replace(Settings(), voter=voter)
             run = annotate(scenes / "with", scenes / "without", run_folder, settings, n_jobs=jobs, progress=progress)
-            rows.append((voter, evaluate(run, scenes / "masks").to_dict()))
-    typer.echo(format_table(rows))
+            figures = evaluate(run, scenes / "masks").to_dict()
+        lines.append(f"{voter:12}" + "".join(f"{figures[name]:11.2f}" for name in FIGURES.values()))
+    typer.echo("\n".join(lines))
     typer.echo(f"report: {run.folder.report_path}")
-
-
-def format_table(rows: list[tuple[str, dict]]) -> str:
-    """Voters side by side, best last."""
-    lines = [f"{'voter':12}{'CorLoc':>8}{'mean IoU':>10}{'AP':>8}{'limit IoU':>11}"]
-    for voter, figures in rows:
-        values = [figures[name] for name in ("corloc", "miou", "segment_ap", "limit_miou")]
-        lines.append(f"{voter:12}{values[0]:8.2f}{values[1]:10.2f}{values[2]:8.2f}{values[3]:11.2f}")
-    return "\n".join(lines)

@@ -7,7 +7,7 @@ import json
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import PathOrUri
+from segvote.cli.options import JOBS
 from segvote.cli.terminal import show_progress
 
 
@@ -15,23 +15,14 @@ from segvote.cli.terminal import show_progress
     epilog=format_examples("segvote doctor with without", "segvote doctor with without --json", "segvote doctor out")
 )
 def doctor(
-    folder: PathOrUri = typer.Argument(
-        ..., metavar="WITH", parser=PathOrUri, help="Folder of images that show the object; or a run folder."
-    ),
-    without_folder: PathOrUri | None = typer.Argument(
-        None, metavar="WITHOUT", parser=PathOrUri, help="Folder of images that do not."
-    ),
-    out: PathOrUri | None = typer.Option(
-        None,
-        "-o",
-        "--out",
-        metavar="DIR",
-        parser=PathOrUri,
-        help="Run folder that keeps the work, for `annotate` to use.",
+    folder: str = typer.Argument(..., metavar="WITH", help="Folder of images that show the object; or a run folder."),
+    without_folder: str | None = typer.Argument(None, metavar="WITHOUT", help="Folder of images that do not."),
+    out: str | None = typer.Option(
+        None, "-o", "--out", metavar="DIR", help="Run folder that keeps the work, for `annotate` to use."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print every image with its score as JSON."),
     lines: int = typer.Option(20, min=1, help="How many images to list."),
-    jobs: int = typer.Option(2, min=1, help="Number of processes."),
+    jobs: int = JOBS,
 ) -> None:
     """Find images that are likely mislabelled, near-duplicates, and files that cannot be read."""
     from segvote.io.stores import open_folders

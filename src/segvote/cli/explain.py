@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import RUN, PathOrUri
+from segvote.cli.options import RUN
 
 
 @app.command(
@@ -18,7 +18,7 @@ from segvote.cli.options import RUN, PathOrUri
     )
 )
 def explain(
-    run_folder: PathOrUri = RUN,
+    run_folder: str = RUN,
     image: str = typer.Argument(..., metavar="IMAGE", help="Name of an image of the run."),
     segment: str = typer.Argument("", metavar="[SEGMENT]", help="Its number, or a point x,y in it; default: the best."),
     html: Path | None = typer.Option(None, metavar="FILE", help="Write a page with pictures, too."),
@@ -32,7 +32,7 @@ def explain(
     with open_run(run_folder) as folder:
         run = Run(folder)
         bag = run.find(image)
-        find_segment(run, bag, segment)  # a wrong name or number is said before the votes are counted
+        find_segment(run, bag, segment)  # reports a wrong name or number before the vote
         voted = vote(reopen(run))
         explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.result.scores))
         typer.echo(format_explanation(explanation, run, lines))

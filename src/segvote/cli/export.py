@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import RUN, PathOrUri, choice, format_path
+from segvote.cli.options import RUN, choice, format_path
 from segvote.cli.terminal import show_progress
 from segvote.io import EXPORTS, format_next_step
 from segvote.io.exports.base import IMAGES, ExportOptions
@@ -20,18 +20,17 @@ from segvote.io.stores import is_uri
     )
 )
 def export(
-    run_folder: PathOrUri = RUN,
+    run_folder: str = RUN,
     format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}.", **choice(EXPORTS, "export format")),
-    out: PathOrUri | None = typer.Option(
-        None, "-o", "--out", metavar="DIR", parser=PathOrUri, help="Folder to write; default RUN/exports/FORMAT."
+    out: str | None = typer.Option(
+        None, "-o", "--out", metavar="DIR", help="Folder to write; default RUN/exports/FORMAT."
     ),
-    label: str | None = typer.Option(None, help="What the object is called there; default: as in the run."),
+    label: str | None = typer.Option(None, help="Name of the object there; default: as in the run."),
     unsure: float = typer.Option(
         0.0,
         min=0.0,
         max=1.0,
-        help="Segments this close to the threshold become unsure pixels, where the format has them; "
-        "a share of the image's range of scores.",
+        help="Segments this close to the threshold become unsure pixels, as a share of the image's range of scores.",
     ),
     instances: bool = typer.Option(
         False, "--instances", help="Every connected region is an object of its own, as cut and merged in the review."
@@ -72,6 +71,5 @@ def export(
             progress=progress,
         )
     typer.echo(f"{format:8} {format_path(written)}")
-    next_step = "" if is_uri(format_path(written)) else format_next_step(format, written, boxes)
-    if next_step:
+    if not is_uri(format_path(written)) and (next_step := format_next_step(format, written, boxes)):
         typer.echo(f"{'next':8} {next_step}")

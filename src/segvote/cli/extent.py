@@ -6,25 +6,20 @@ import typer
 
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import RUN, PathOrUri
+from segvote.cli.options import JOBS, RUN
 from segvote.cli.terminal import show_progress
 
 
-@app.command(
-    epilog=format_examples(
-        "segvote extent out 4",
-        "segvote extent out 1 --image with/cat-7.jpg",
-    )
-)
+@app.command(epilog=format_examples("segvote extent out 4", "segvote extent out 1 --image with/cat-7.jpg"))
 def extent(
-    run_folder: PathOrUri = RUN,
+    run_folder: str = RUN,
     level: int = typer.Argument(..., metavar="LEVEL", help="1 (the most telling part) to 6 (the whole object)."),
     image: str = typer.Option("", help="Name of an image, for it alone; default: all images."),
-    jobs: int = typer.Option(2, min=1, help="Number of processes; does not change the result."),
+    jobs: int = JOBS,
 ) -> None:
     """Choose how much of the object the masks cover: a face or a cat, a nucleus or a cell.
 
-    Level 2 is what `segvote annotate` takes by itself. Masks, COCO file and report are written anew; no vote is held.
+    The default of `segvote annotate` is level 2. Masks, COCO file and report are written again, without a new vote.
     Undo it on the review page, or by choosing another level.
     """
     from segvote._api import set_extent

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import RUN, PathOrUri, format_path
+from segvote.cli.options import RUN, format_path
 from segvote.cli.terminal import show_progress
 from segvote.plain_text import make_plain
-from segvote.run.settings import Settings
-
-if TYPE_CHECKING:
-    from segvote.run.run import Run
-    from segvote.steps.importing import Imported
 
 
 @app.command(
     "import", epilog=format_examples("segvote import out annotations.zip", "segvote import out tasks.json --label cow")
 )
 def import_(
-    run_folder: PathOrUri = RUN,
+    run_folder: str = RUN,
     file: Path = typer.Argument(
         ...,
         metavar="FILE",
-        help="What CVAT, Label Studio, labelme or a COCO tool exported; a ZIP or a folder of labelme files too.",
+        help="Export of CVAT, Label Studio, labelme or a COCO tool; a ZIP or a folder of labelme files too.",
     ),
     label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
     confirm: bool = typer.Option(False, "--confirm", help="Accept unchanged masks, too."),
@@ -45,26 +38,9 @@ def import_(
         imported = import_corrections(run, file, label=label, confirm=confirm, progress=progress)
     for name, reason in imported.problems:
         typer.echo(f"left out: {make_plain(f'{name}: {reason}')}", err=True)
-    typer.echo(format_imported(imported, run))
-
-
-def format_imported(imported: Imported, run: Run) -> str:
-    """How many images came in, and what to do next."""
-    counts = f"corrected {len(imported.corrected)}, unchanged {len(imported.same)}, left out {len(imported.problems)}"
-    if not imported.corrected:
-        return counts
-    return f"{counts}\nnow vote with the corrections:\n  {format_command(run)}"
-
-
-def format_command(run: Run) -> str:
-    """What votes again: `update`; for one class of several, the `annotate` that made them, with its options."""
-    inputs = run.inputs
-    if Path(inputs.without_folder) not in Path(inputs.with_folder).parents:
-        return shlex.join(["segvote", "update", format_path(run.folder.path)])
-    words = ["segvote", "annotate", "--classes", inputs.without_folder, "-o", format_path(run.folder.path.parents[1])]
-    default = Settings()
-    for field in fields(Settings):
-        value = getattr(run.settings, field.name)
-        if field.name != "label" and value != getattr(default, field.name) and not isinstance(value, dict):
-            words += [f"--{field.name.replace('_', '-')}", str(value)]
-    return shlex.join(words)
+    n_corrected, n_same, n_problems = map(len, (imported.corrected, imported.same, imported.problems))
+    typer.echo(f"corrected {n_corrected}, unchanged {n_same}, left out {n_problems}")
+    if imported.corrected:
+        is_class = Path(run.inputs.without_folder) in Path(run.inputs.with_folder).parents
+        again = "repeat `segvote annotate --classes`" if is_class else ""
+        typer.echo(f"now vote with the corrections: {again or shlex.join(['segvote', 'update', format_path(folder)])}")

@@ -1,7 +1,7 @@
-"""Options of commands: their panels in the help, choices that complete in the shell, folders, features.
+"""Options of commands: their panels in the help, names that the shell completes, options that several commands have.
 
-An option is one call of `option` or `research` in the signature of its command. Its default is read from what the
-command calls; the order of a panel is that of the signature.
+An option is one call of `option` or `setting` in the signature of its command. Its default is read from the function
+that the command calls, or from `Settings`; the order of a panel is that of the signature.
 """
 
 from __future__ import annotations
@@ -13,28 +13,31 @@ from typing import Any
 import typer
 
 from segvote.errors import UnknownNameError
+from segvote.run.settings import Settings
+from segvote.steps.workers import N_JOBS
 
 INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
-# Shown by --help-all: for experiments, the defaults are what the figures of the documentation were measured with.
+# Shown by --help-all: for experiments, the defaults are those of the figures in the documentation.
 RESEARCH = "Research"
 
 
 def option(default: Any, *names: str, panel: str, help: str, **more: Any) -> Any:
-    """An option of a panel; more keywords are those of `typer.Option`."""
-    return typer.Option(default, *names, rich_help_panel=panel, help=help, **more)
+    """An option of a panel; more keywords are those of `typer.Option`. Only ``--help-all`` shows research options."""
+    return typer.Option(default, *names, rich_help_panel=panel, help=help, hidden=panel == RESEARCH, **more)
 
 
-def research(default: Any, *names: str, help: str, **more: Any) -> Any:
-    """An option that only ``--help-all`` shows."""
-    return option(default, *names, panel=RESEARCH, help=help, hidden=True, **more)
+def setting(name: str, panel: str, help: str, known: Iterable[str] = (), **more: Any) -> Any:
+    """The option of a field of `Settings`, with its default; `known` are the names that it takes."""
+    more = {**more, **(choice(known, name.replace("_", " ")) if known else {})}
+    return option(getattr(Settings(), name), panel=panel, help=help, **more)
 
 
+# Folders are text, not `Path`, which would make one slash of the two in ``s3://bucket/folder``.
+RUN = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`; a path or s3://bucket/folder.")
+SEGMENTS = option(None, panel=INPUT, metavar="DIR", help="Your own label maps, or ucm2 files, named like the images.")
+STRICT = option(False, panel=INPUT, help="Stop at an unreadable image instead of reporting it.")
+JOBS = option(N_JOBS, panel=SCALE, min=1, help="Number of processes; does not change the result.")
 SCHEDULER = option(None, panel=SCALE, metavar="ADDRESS", help="Instead of --jobs: a Dask scheduler, tcp://host:8786.")
-
-
-def voter_option(help: str) -> Any:
-    """``--voter-option NAME=VALUE``, any number of times; see `segvote.voters.options`."""
-    return research(None, "--voter-option", metavar="NAME=VALUE", help=help)
 
 
 def choice(known: Iterable[str], kind: str) -> dict[str, Any]:
@@ -50,22 +53,7 @@ def choice(known: Iterable[str], kind: str) -> dict[str, Any]:
 
 def make_completion(known: Iterable[str]) -> Callable[[str], list[str]]:
     """The completion of a word: the names that begin with it."""
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in known if name.startswith(incomplete)]
-
-    return complete
-
-
-class PathOrUri(str):
-    """A path or an address of a store (``s3://bucket/folder``): a `Path` would make one slash of an address's two."""
-
-    __slots__ = ()
-
-
-RUN = typer.Argument(
-    ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-)
+    return lambda incomplete: [name for name in known if name.startswith(incomplete)]
 
 
 def format_path(path: Path) -> str:
@@ -77,18 +65,10 @@ def format_path(path: Path) -> str:
 
 
 def choose_feature_options(features: str, texts: Sequence[str] | None, device: str, download: bool) -> dict[str, Any]:
-    """Feature options for `Settings`; the device is recorded as found on this machine, and left out for the CPU.
+    """Feature options for `Settings`, from ``NAME=VALUE`` texts and a device.
 
-    Parameters
-    ----------
-    features
-        As typed: a name, a path, several joined by ``+``.
-    texts
-        ``NAME=VALUE``, each a parameter.
-    device
-        A name of `segvote.features.networks.devices.DEVICES`.
-    download
-        Whether Hugging Face models that are not on this machine are fetched first.
+    The device is recorded as found on this machine, and left out for the CPU. With `download`, Hugging Face models that
+    are not on this machine are fetched first.
     """
     from segvote.features.choose import HUGGING_FACE, list_feature_options, parse_feature_options, split_features
     from segvote.features.networks.devices import AUTO, CPU, choose_device

@@ -1,4 +1,4 @@
-"""`segvote predict`: the learned decision on images never seen."""
+"""`segvote predict`: the learned decision on new images."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import SCHEDULER, PathOrUri, format_path
+from segvote.cli.options import JOBS, SCALE, SCHEDULER, STRICT, format_path, option
 from segvote.cli.terminal import show_progress
 from segvote.plain_text import make_plain
 from segvote.steps.predictor import FALSE_POSITIVE_RATE
-from segvote.steps.workers import N_JOBS
 
 if TYPE_CHECKING:
     from segvote.steps.predict import Predictions
@@ -23,26 +22,20 @@ if TYPE_CHECKING:
     )
 )
 def predict(
-    model: PathOrUri = typer.Argument(
-        ...,
-        metavar="MODEL",
-        parser=PathOrUri,
-        help="Run folder of `segvote annotate`, or the model folder in it, wherever it lies now, s3://bucket/run too.",
+    model: str = typer.Argument(
+        ..., metavar="MODEL", help="Run folder of `segvote annotate`, or a copy of the model folder in it."
     ),
-    folder: PathOrUri = typer.Argument(
-        ..., metavar="NEW", parser=PathOrUri, help="Folder of images of unknown content."
-    ),
-    out: PathOrUri = typer.Option(..., "-o", "--out", metavar="DIR", parser=PathOrUri, help="Folder to write."),
+    folder: str = typer.Argument(..., metavar="NEW", help="Folder of new images, with the object or without."),
+    out: str = typer.Option(..., "-o", "--out", metavar="DIR", help="Folder to write."),
     false_positive_rate: float = typer.Option(
-        FALSE_POSITIVE_RATE,
-        help="Largest share of images without the object that may be predicted to show it.",
+        FALSE_POSITIVE_RATE, help="Largest share of images without the object that may be predicted to show it."
     ),
-    device: str | None = typer.Option(
-        None, help="Where the network runs: auto, cpu, cuda or another; as in the training run unless given."
-    ),
-    jobs: int = typer.Option(N_JOBS, min=1, help="Number of processes; the answer does not depend on it."),
+    strict: bool = STRICT,
+    jobs: int = JOBS,
     scheduler: str | None = SCHEDULER,
-    strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
+    device: str | None = option(
+        None, panel=SCALE, help="Of the network: auto, cpu, cuda or another; default: as in the training run."
+    ),
 ) -> None:
     """Predict whether new images show the object, how probably, and where.
 
@@ -72,19 +65,16 @@ def predict(
             f"a rate of {found.rate:.3g}; annotate with more *without* images for {false_positive_rate:g}",
             err=True,
         )
-    typer.echo(format_predictions(found))
-    if not is_uri(out):  # what is written into a store is gone from here
+    print_predictions(found)
+    if not is_uri(out):  # the local copy of a folder in a store is gone
         typer.echo(f"report    {write_predictions_report(found)}")
 
 
-def format_predictions(found: Predictions) -> str:
-    """How many images show the object, and where everything lies."""
+def print_predictions(found: Predictions) -> None:
+    """Print how many images show the object, and the paths of the files."""
     n_contain, n_unlike = sum(one.contains for one in found.images), sum(one.unlike for one in found.images)
-    lines = [
-        f"shows it  {n_contain} of {len(found)} images (false-positive rate {found.rate:.3g})",
-        *([f"unlike    {n_unlike} of {len(found)} images are unlike both folders: no mask"] if n_unlike else []),
-        f"masks     {format_path(found.path / 'masks')}",
-        f"coco      {format_path(found.path / 'annotations.coco.json')}",
-        f"table     {format_path(found.path / 'predictions.csv')}",
-    ]
-    return "\n".join(lines)
+    typer.echo(f"shows it  {n_contain} of {len(found)} images (false-positive rate {found.rate:.3g})")
+    if n_unlike:
+        typer.echo(f"unlike    {n_unlike} of {len(found)} images are unlike both folders: no mask")
+    for name, file in (("masks", "masks"), ("coco", "annotations.coco.json"), ("table", "predictions.csv")):
+        typer.echo(f"{name:9} {format_path(found.path / file)}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import RUN, PathOrUri
+from segvote.cli.options import RUN
 from segvote.cli.terminal import check_stop
 
 
 @app.command(epilog=format_examples("segvote review out", "segvote review out --port 8765 --no-browser"))
 def review(
-    run_folder: PathOrUri = RUN,
-    port: int = typer.Option(0, min=0, max=65535, help="Where to listen on 127.0.0.1; 0: any free port."),
+    run_folder: str = RUN,
+    port: int = typer.Option(0, min=0, max=65535, help="Port on 127.0.0.1; 0: any free port."),
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""

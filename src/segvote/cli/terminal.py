@@ -1,8 +1,8 @@
-"""Progress of a command, and Ctrl-C that is not lost.
+"""Progress of a command, and stop signals.
 
-Python raises the interruption wherever it happens to be, also inside a library that catches everything, as some do
-while they are being imported. So it is remembered, and raised again at the next sign of progress. To be asked to end,
-or to lose the terminal, is the same as Ctrl-C: a process that a signal ended at once would leave its workers behind.
+Libraries may swallow a KeyboardInterrupt, as some do while they are being imported. So a stop is remembered, and raised
+again at the next report of progress. SIGTERM and SIGHUP are handled like Ctrl-C: a process that they ended at once
+would leave its workers behind.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from segvote.progress import Progress
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
 
-# Seconds before the first line about a step, and between later ones.
-FIRST_LINE, NEXT_LINE = 3.0, 30.0
+FIRST_LINE, NEXT_LINE = 3.0, 30.0  # seconds before the first line about a step, and between later ones
 
 _asked: list[int] = []
 
@@ -47,7 +46,7 @@ def check_stop() -> None:
 
 
 def find_exit_code() -> int:
-    """The exit code by which shells know the signal that asked to stop; that of Ctrl-C where none did."""
+    """The exit code that shells expect after the signal; that of Ctrl-C if there was none."""
     return 128 + (_asked[0] if _asked else int(signal.SIGINT))
 
 
@@ -67,24 +66,16 @@ def show_progress() -> Iterator[Progress]:
 
 
 class LineProgress:
-    """A line when a step takes long, and how far it is every half minute.
+    """Progress as lines: one when a step takes long, and another every half minute."""
 
-    Parameters
-    ----------
-    write : callable
-        Takes a line.
-    clock : callable
-        Seconds that only grow.
-    """
-
-    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._write, self._clock = write, clock
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
         self._step, self._due = "", 0.0
 
     def report(self, step: str, done: int, total: int) -> None:
         check_stop()
         if step != self._step:
-            self._step, self._due = step, self._clock() + FIRST_LINE
-        elif self._clock() >= self._due:
-            self._due = self._clock() + NEXT_LINE
+            self._step, self._due = step, time.monotonic() + FIRST_LINE
+        elif time.monotonic() >= self._due:
+            self._due = time.monotonic() + NEXT_LINE
             self._write(f"{step}: {done} of {total}")

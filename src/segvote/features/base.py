@@ -1,13 +1,13 @@
-"""What every feature extractor promises: an image and its label map in, one vector per segment out; and several as one.
+"""Base class of feature extractors, and the join of several.
 
-An extractor is a plain object that a process pool can copy. Its vectors consist of blocks; putting the blocks on one
-scale is the job of `normalise`, because that needs all segments of a run.
+An extractor is a plain object that a process pool can copy. Its vectors consist of blocks, which `normalise` puts on
+one scale, because that needs all segments of a run.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -23,8 +23,8 @@ class FeatureExtractor(ABC):
     blocks
         Sizes of the blocks that the vector consists of; their sum is `n_dims`.
     standardise
-        Whether the channels are standardised over all segments of a run before each block is L2-normalised: one answer,
-        or one for each block.
+        Whether the channels are standardised over all segments of a run before each block is L2-normalised: for all
+        blocks, or one value for each.
     needs_fit
         Whether `fit` must see the run's images before `extract`.
     """
@@ -43,19 +43,9 @@ class FeatureExtractor(ABC):
 
     @abstractmethod
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Features of the segments of one image.
+        """(n_segments, n_dims) float32: features of the segments of one image, not yet standardised.
 
-        Parameters
-        ----------
-        image
-            (H, W, 3) uint8 RGB, of any size.
-        labels
-            (h, w) integers 0 .. n-1 over the same picture; h, w need not be H, W.
-
-        Returns
-        -------
-        ndarray
-            (n_segments, n_dims) float32, not yet standardised.
+        The image is (H, W, 3) uint8 RGB of any size; labels are (h, w) integers 0 .. n-1, where h, w need not be H, W.
         """
 
     @abstractmethod
@@ -63,17 +53,17 @@ class FeatureExtractor(ABC):
         """Return the JSON-able parameters that decide the answer; equal keys and states give equal vectors."""
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return what `fit` learned, as arrays by name."""
+        """Return the arrays that `fit` learned, by name."""
         return {}
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
-        """Take over what another extractor of the same key has learned."""
+        """Set the arrays of `get_state`."""
         if state:
             raise DamagedFileError(f"{type(self).__name__} learns nothing, yet a state was stored: {', '.join(state)}")
 
 
 def check_inputs(image: np.ndarray, labels: np.ndarray) -> None:
-    """Refuse what is not an (H, W, 3) uint8 image and an (h, w) label map."""
+    """Check that the arrays are an (H, W, 3) uint8 image and an (h, w) label map."""
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
         raise BadInputError(f"expected an image (h, w, 3) of uint8, got {image.shape} of {image.dtype}")
     if labels.ndim != 2 or labels.size == 0 or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
@@ -81,10 +71,7 @@ def check_inputs(image: np.ndarray, labels: np.ndarray) -> None:
 
 
 def check_outputs(features: np.ndarray, image: str, name: str) -> np.ndarray:
-    """Features (n_segments, n_dims) as float32, if they are numbers: those of a user's network may be NaN.
-
-    The error names the image whose they are and what computed them.
-    """
+    """Features (n_segments, n_dims) as float32; an error where a user's network gives NaN or infinity."""
     with np.errstate(over="ignore"):
         values = features.astype(np.float32)
     if not np.isfinite(values).all():
@@ -93,27 +80,18 @@ def check_outputs(features: np.ndarray, image: str, name: str) -> np.ndarray:
 
 
 class JoinedFeatures(FeatureExtractor):
-    """The concatenation of extractors.
-
-    Parameters
-    ----------
-    parts
-        The extractors, in the order of their blocks. Every block ends up with length one, so each counts the same.
-    """
+    """Concatenates the vectors of extractors; every block gets length one, so each counts the same."""
 
     def __init__(self, parts: Sequence[FeatureExtractor]) -> None:
         self.parts = tuple(parts)
         self.blocks = tuple(size for part in self.parts for size in part.blocks)
-        self.standardise = tuple(flag for part in self.parts for flag in _list_flags(part))
+        self.standardise = tuple(bool(part.standardise) for part in self.parts for _ in part.blocks)
         self.needs_fit = any(part.needs_fit for part in self.parts)
 
     def fit(self, images: Iterable[np.ndarray], rng: np.random.Generator) -> Self:
-        """Fit the parts that learn; each goes through `images` once, so a sequence that reads lazily saves memory."""
-        learners = [part for part in self.parts if part.needs_fit]
-        if len(learners) > 1 and isinstance(images, Iterator):
-            images = list(images)
-        for part in learners:
-            part.fit(images, rng)
+        for part in self.parts:
+            if part.needs_fit:
+                part.fit(images, rng)
         return self
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -130,9 +108,3 @@ class JoinedFeatures(FeatureExtractor):
         for i, part in enumerate(self.parts):
             prefix = f"{i}."
             part.set_state({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
-
-
-def _list_flags(part: FeatureExtractor) -> tuple[bool, ...]:
-    if isinstance(part.standardise, bool):
-        return (part.standardise,) * len(part.blocks)
-    return part.standardise

@@ -1,9 +1,9 @@
 """`bow`, the paper's features: a histogram of visual words for each segment.
 
 Words are the centres of k-means over dense SIFT descriptors of the run's own images. A descriptor belongs to the
-segment under its centre; a descriptor without contrast is no word. A histogram has length one, like those of `color`
-and `lbp`: the length of plain counts says how large a segment is, which misleads every voter, also those that want
-lengths of a network's features (docs/voters.md). A segment without words keeps a zero vector.
+segment under its centre; a descriptor without contrast is no word. A histogram has length one, because the length of
+plain counts is the size of the segment, which misleads every voter (docs/voters.md). A segment without words keeps a
+zero vector.
 
 Dense SIFT is Lowe's descriptor on a regular grid at several scales, all windows of a scale in one filtering. Gradients
 are split into eight orientation planes; a triangular window over a plane is, at every pixel, the value of one spatial
@@ -14,8 +14,7 @@ Gaussian weight over the descriptor is taken per bin instead of per pixel, which
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import cv2
 import numpy as np
@@ -34,30 +33,25 @@ class BowFeatures(FeatureExtractor):
 
     Parameters
     ----------
-    n_words
+    n_words : int
         Size of the codebook.
-    size
+    size : int
         Longest side, in pixels, at which descriptors are computed; smaller images are left as they are.
-    step
+    step : int
         Pixels between neighbouring descriptors.
-    root
+    root : bool
         Take square roots of the counts, so that a word that fills a wall weighs less; the paper does not.
-    counts
-        Leave the histograms as long as they are.
     """
 
     standardise = False
     needs_fit = True
 
-    def __init__(
-        self, n_words: int = 1000, size: int = 400, step: int = 4, root: bool = False, counts: bool = False
-    ) -> None:
+    def __init__(self, n_words: int = 1000, size: int = 400, step: int = 4, root: bool = False) -> None:
         if n_words < 2 or size < 16 or step < 1:
             raise BadInputError(f"expected n_words >= 2, size >= 16 and step >= 1, got {n_words}, {size} and {step}")
-        self.n_words, self.size, self.step, self.root, self.counts = n_words, size, step, root, counts
+        self.n_words, self.size, self.step, self.root = n_words, size, step, root
         self.blocks = (n_words,)
         self.words_: np.ndarray | None = None  # (n_words, 128) float32
-        self._index: Any = None
 
     def fit(self, images: Iterable[np.ndarray], rng: np.random.Generator) -> Self:
         descriptors = (self._describe_points(image).descriptors.reshape(-1, N_DIMS) for image in images)
@@ -67,18 +61,22 @@ class BowFeatures(FeatureExtractor):
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         check_inputs(image, labels)
-        points = self._describe_points(image)
-        rows, columns = _place_points(points, self._choose_shape(image), labels.shape)
-        owners = np.broadcast_to(labels[np.ix_(rows, columns)], points.descriptors.shape[:3])
+        points, shape = self._describe_points(image), self._choose_shape(image)
+        under = [
+            np.minimum(((centres + 0.5) * label_side / side).astype(int), label_side - 1)
+            for centres, side, label_side in zip((points.rows, points.columns), shape, labels.shape, strict=True)
+        ]
+        owners = np.broadcast_to(labels[np.ix_(*under)], points.descriptors.shape[:3])
         has_word = points.descriptors.any(axis=3)
         words = self._find_words(points.descriptors[has_word])
-        counts = count_words(words, owners[has_word], int(labels.max()) + 1, self.n_words)
+        keys, n_segments = owners[has_word].astype(np.int64) * self.n_words + words, int(labels.max()) + 1
+        counts = np.bincount(keys, minlength=n_segments * self.n_words).reshape(n_segments, -1).astype(np.float32)
         histograms = np.sqrt(counts) if self.root else counts
-        return histograms if self.counts else _scale_rows(histograms)
+        lengths = np.linalg.norm(histograms, axis=1, keepdims=True)
+        return histograms / np.where(lengths > 0, lengths, 1)
 
     def get_key(self) -> dict[str, Any]:
-        names = ("n_words", "size", "step", "root", "counts")
-        return {"name": "bow", **{name: getattr(self, name) for name in names}}
+        return {"name": "bow", "n_words": self.n_words, "size": self.size, "step": self.step, "root": self.root}
 
     def get_state(self) -> dict[str, np.ndarray]:
         return {} if self.words_ is None else {"words": self.words_}
@@ -87,7 +85,7 @@ class BowFeatures(FeatureExtractor):
         words = state.get("words")
         if set(state) != {"words"} or words is None or words.shape != (self.n_words, N_DIMS):
             raise DamagedFileError(f"expected a codebook 'words' of {self.n_words} x {N_DIMS}, got {sorted(state)}")
-        self.words_, self._index = np.ascontiguousarray(words, np.float32), None
+        self.words_ = np.ascontiguousarray(words, np.float32)
 
     def _choose_shape(self, image: np.ndarray) -> tuple[int, int]:
         scale = min(1.0, self.size / max(image.shape[:2]))
@@ -100,15 +98,9 @@ class BowFeatures(FeatureExtractor):
     def _find_words(self, descriptors: np.ndarray) -> np.ndarray:
         if self.words_ is None:
             raise BadInputError("bow has no words yet: call fit with the run's images, or set_state with stored words")
-        if self._index is None:
-            import faiss
+        import faiss
 
-            self._index = faiss.IndexFlatL2(N_DIMS)
-            self._index.add(self.words_)
-        return self._index.search(descriptors, 1)[1][:, 0]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_index": None}
+        return faiss.knn(descriptors, self.words_, 1)[1][:, 0]
 
 
 def sample_rows(shards: Iterable[np.ndarray], n_rows: int, rng: np.random.Generator) -> np.ndarray:
@@ -155,28 +147,6 @@ def learn_words(descriptors: np.ndarray, n_words: int) -> np.ndarray:
     return np.asarray(means.centroids)
 
 
-def count_words(words: np.ndarray, segments: np.ndarray, n_segments: int, n_words: int) -> np.ndarray:
-    """Count words by segment: (n,) word and segment numbers in, (n_segments, n_words) float32 out."""
-    counts = np.bincount(segments.astype(np.int64) * n_words + words, minlength=n_segments * n_words)
-    return counts.reshape(n_segments, n_words).astype(np.float32)
-
-
-def _scale_rows(histograms: np.ndarray) -> np.ndarray:
-    """Each row with length one; zero rows stay zero."""
-    lengths = np.linalg.norm(histograms, axis=1, keepdims=True)
-    return np.divide(histograms, lengths, out=np.zeros_like(histograms), where=lengths > 0)
-
-
-def _place_points(
-    points: DenseSift, shape: tuple[int, int], label_shape: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the label map's rows and columns under the centres of the descriptors."""
-    places = []
-    for centres, side, label_side in zip((points.rows, points.columns), shape, label_shape, strict=True):
-        places.append(np.minimum(((centres + 0.5) * label_side / side).astype(int), label_side - 1))
-    return places[0], places[1]
-
-
 # Dense SIFT ----------------------------------------------------------------------------------------------------------
 
 
@@ -189,21 +159,12 @@ MIN_CONTRAST = 0.5  # length of an unscaled descriptor below which a window is f
 OFFSETS = np.arange(N_BINS) - (N_BINS - 1) / 2  # of the bins' centres, in bins
 
 
-@dataclass(frozen=True)
-class DenseSift:
-    """Descriptors of one image.
+class DenseSift(NamedTuple):
+    """Descriptors of one image, of length one, or zero where there is no contrast, and their centres in pixels."""
 
-    Attributes
-    ----------
-    descriptors
-        (n_scales, n_rows, n_columns, 128) float32 of length one, or zero where there is no contrast.
-    rows, columns
-        Centres of the descriptors in pixels, (n_rows,) and (n_columns,).
-    """
-
-    descriptors: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
+    descriptors: np.ndarray  # (n_scales, n_rows, n_columns, 128) float32
+    rows: np.ndarray  # (n_rows,)
+    columns: np.ndarray  # (n_columns,)
 
 
 def compute_dense_sift(gray: np.ndarray, step: int = 4, bin_sizes: tuple[int, ...] = (4, 6, 8, 10)) -> DenseSift:
@@ -212,8 +173,6 @@ def compute_dense_sift(gray: np.ndarray, step: int = 4, bin_sizes: tuple[int, ..
     A descriptor is four spatial bins wide, their sides `bin_sizes`, even, one for each scale; bins outside the picture
     are empty.
     """
-    if step < 1 or not bin_sizes or any(size < 2 or size % 2 for size in bin_sizes):
-        raise BadInputError(f"expected a step of at least 1 and even bin sizes, got {step} and {bin_sizes}")
     rows, columns = (np.arange(step // 2, max(side, step // 2 + 1), step) for side in gray.shape)
     margin = 2 * max(bin_sizes)
     planes = cv2.copyMakeBorder(_split_gradients(gray), *(margin,) * 4, cv2.BORDER_CONSTANT)

@@ -27,11 +27,6 @@ HUGGING_FACE = "hf:"
 TRUTH = {"true": True, "false": False}
 
 
-def is_backbone(name: str) -> bool:
-    """Whether a name is a user's network."""
-    return name.endswith(".onnx") or name.startswith(HUGGING_FACE)
-
-
 def split_features(name: str) -> list[str]:
     """The parts of a name such as ``bow+color``."""
     return [part.strip() for part in name.split("+")]
@@ -69,11 +64,8 @@ def parse_feature_options(name: str, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _parse_value(text: str) -> Any:
-    values = [_parse_one(part) for part in text.split(",")]
-    return values if len(values) > 1 else values[0]
-
-
-def _parse_one(text: str) -> Any:
+    if "," in text:
+        return [_parse_value(part) for part in text.split(",")]
     if text.lower() in TRUTH:
         return TRUTH[text.lower()]
     for kind in (int, float):
@@ -109,13 +101,13 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
 
 def _make_one(name: str, options: dict[str, Any]) -> FeatureExtractor:
     _refuse_unknown(name, options, _list_options(name))
-    if is_backbone(name):
+    if name.endswith(".onnx") or name.startswith(HUGGING_FACE):
         options = {"path": name.removeprefix(HUGGING_FACE), **options}
     try:
         return _find_class(name)(**options)
+    except SegvoteError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, SegvoteError):
-            raise
         raise BadInputError(
             f"features {name} do not take the options {options!r:.120} ({error}); change them"
         ) from error

@@ -4,8 +4,8 @@
 small change of light moves the histogram a little and never by a whole bin. The nodes lie densest around grey, where
 most pixels of photographs are.
 
-`lbp`, local binary patterns, is fine texture that does not change with brightness: a pixel's word says which of its
-eight neighbours at some distance are brighter than it (Ojala et al. 2002). Patterns with at most two changes around the
+`lbp`, local binary patterns, is fine texture that does not change with brightness: the word of a pixel encodes which of
+its eight neighbours at some distance are brighter (Ojala et al. 2002). Patterns with at most two changes around the
 circle, 58 of 256, are words of their own; all others share one.
 """
 
@@ -114,14 +114,10 @@ def find_patterns(gray: np.ndarray, radius: int) -> np.ndarray:
     return _WORDS[codes]
 
 
-def _count_changes(code: int) -> int:
-    turned = (code >> 1) | (code & 1) << 7
-    return (code ^ turned).bit_count()
-
-
 def _make_words() -> np.ndarray:
     words = np.full(256, N_PATTERNS - 1, np.uint8)
-    uniform = [code for code in range(256) if _count_changes(code) <= 2]
+    n_changes = [(code ^ ((code >> 1) | (code & 1) << 7)).bit_count() for code in range(256)]
+    uniform = np.flatnonzero(np.array(n_changes) <= 2)
     words[uniform] = np.arange(len(uniform))
     return words
 

@@ -1,7 +1,7 @@
 """One scale for all blocks of a feature vector: standardise channels over a run, then give each block length one.
 
-Voters that compare segments want directions: of a faint segment and a strong one, how alike they are. Voters that learn
-a linear function of a bag's mean want lengths kept: where little is seen a vector is short, and made long it is noise.
+Voters that compare segments want directions, so that a faint segment can be like a strong one. Voters that learn a
+linear function of a bag's mean want lengths kept: a short vector, made long, is noise.
 
 The statistics are gathered shard by shard, so a run never holds more than one bag's features for them.
 """
@@ -18,25 +18,13 @@ from segvote.errors import BadInputError
 
 @dataclass(frozen=True)
 class Standardiser:
-    """Means and deviations of a run's channels.
+    """Means and deviations of a run's channels: 0 and 1 in blocks that are not standardised."""
 
-    Attributes
-    ----------
-    mean, std
-        (n_dims,) float64; 0 and 1 in blocks that are not standardised, std 0 for a channel that never changes.
-    blocks
-        Sizes of the blocks, sum n_dims.
-    flags
-        For each block, whether it is standardised.
-    has_lengths
-        Blocks keep their lengths instead of getting length one.
-    """
-
-    mean: np.ndarray
-    std: np.ndarray
-    blocks: tuple[int, ...]
-    flags: tuple[bool, ...]
-    has_lengths: bool = False
+    mean: np.ndarray  # (n_dims,) float64
+    std: np.ndarray  # (n_dims,) float64; 0 for a channel that never changes
+    blocks: tuple[int, ...]  # sizes of the blocks, sum n_dims
+    flags: tuple[bool, ...]  # for each block, whether it is standardised
+    has_lengths: bool = False  # blocks keep their lengths instead of getting length one
 
     def __post_init__(self) -> None:
         n_dims = sum(self.blocks)
@@ -58,13 +46,13 @@ class Standardiser:
         # Scales of a damaged model lead beyond float32; voters reject values that are not finite.
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = ((X - self.mean) * scale).astype(np.float32)
-            for start, size in zip(np.cumsum((0, *self.blocks)), self.blocks, strict=False):
-                if not self.has_lengths:
-                    _scale_to_unit(scaled[:, start : start + size])
+            for block in [] if self.has_lengths else np.split(scaled, np.cumsum(self.blocks)[:-1], axis=1):
+                lengths = np.linalg.norm(block, axis=1, keepdims=True)
+                np.divide(block, lengths, out=block, where=lengths > 0)
         return scaled
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything as arrays, for a model file."""
+        """Return the attributes as arrays, for a model file."""
         return {
             "mean": self.mean,
             "std": self.std,
@@ -77,8 +65,8 @@ class Standardiser:
     def from_state(cls, state: dict[str, np.ndarray]) -> Standardiser:
         """Make one from the arrays of `get_state`."""
         blocks = tuple(int(size) for size in state["blocks"])
-        has_lengths = bool(np.any(state.get("has_lengths", False)))  # older files have none
-        return cls(state["mean"], state["std"], blocks, tuple(bool(flag) for flag in state["flags"]), has_lengths)
+        flags, has_lengths = tuple(bool(flag) for flag in state["flags"]), bool(np.any(state["has_lengths"]))
+        return cls(state["mean"], state["std"], blocks, flags, has_lengths)
 
 
 def fit_standardiser(
@@ -89,16 +77,8 @@ def fit_standardiser(
 ) -> Standardiser:
     """Gather means and deviations over all segments of a run.
 
-    Parameters
-    ----------
-    shards
-        Arrays (n_segments of one bag, n_dims), read one at a time.
-    blocks
-        Sizes of the blocks.
-    standardise
-        One answer for all blocks, or one for each: an extractor's ``standardise``.
-    has_lengths
-        Keep the lengths of blocks: a voter's ``wants_lengths``.
+    `shards` are arrays (n_segments of one bag, n_dims), read one at a time; `blocks` and `standardise` are those of an
+    extractor, `has_lengths` is a voter's ``wants_lengths``.
     """
     flags = (standardise,) * len(blocks) if isinstance(standardise, bool) else tuple(standardise)
     channels = np.repeat(flags, blocks)
@@ -122,9 +102,3 @@ def _measure_channels(shards: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndar
         count, low, high = total, np.minimum(low, shard.min(axis=0)), np.maximum(high, shard.max(axis=0))
     # Rounding can leave a constant channel a deviation of 1e-17, which would blow its noise up to one.
     return mean, np.where(high > low, np.sqrt(squares / max(count, 1)), 0.0)
-
-
-def _scale_to_unit(block: np.ndarray) -> None:
-    """Give each row length one, in place; zero rows stay zero."""
-    lengths = np.linalg.norm(block, axis=1, keepdims=True)
-    np.divide(block, lengths, out=block, where=lengths > 0)

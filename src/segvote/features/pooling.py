@@ -13,24 +13,12 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 
-LARGEST_TABLE = 4_000_000  # segments times cells: 32 MB
-
 
 def make_edges(n_cells: int, shift: float = 0.0) -> np.ndarray:
-    """Place the borders of `n_cells` equal cells in [0, 1].
+    """(n_cells + 1,) float64: borders of equal cells in [0, 1].
 
-    Parameters
-    ----------
-    n_cells
-        Cells along one side of the map.
-    shift
-        How far the cells' receptive fields lie towards the end, in cells. The outer borders stay at 0 and 1: the first
-        cell grows, the last one shrinks.
-
-    Returns
-    -------
-    ndarray
-        (n_cells + 1,) float64, increasing from 0 to 1.
+    The cells' receptive fields lie `shift` cells towards the end. The outer borders stay at 0 and 1: the first cell
+    grows, the last one shrinks.
     """
     edges = np.clip((np.arange(n_cells + 1) + shift) / n_cells, 0.0, 1.0)
     edges[0], edges[-1] = 0.0, 1.0
@@ -38,38 +26,18 @@ def make_edges(n_cells: int, shift: float = 0.0) -> np.ndarray:
 
 
 def measure_overlaps(labels: np.ndarray, row_edges: np.ndarray, column_edges: np.ndarray) -> sparse.csr_array:
-    """Measure the area that each segment shares with each cell.
+    """(n_segments, map_h * map_w) float32: area that each segment shares with each cell, in pixels of the label map.
 
-    Parameters
-    ----------
-    labels
-        (h, w) integers 0 .. n-1.
-    row_edges, column_edges
-        Borders of the cells, (map_h + 1,) and (map_w + 1,), from 0 to 1.
-
-    Returns
-    -------
-    csr_array
-        (n_segments, map_h * map_w) float32, areas in pixels of the label map; columns count the cells row by row.
+    `labels` are (h, w), the borders of the cells (map_h + 1,) and (map_w + 1,), from 0 to 1.
     """
     rows, cell_rows, heights = _cut_pixels(labels.shape[0], row_edges)
     columns, cell_columns, widths = _cut_pixels(labels.shape[1], column_edges)
-    n_segments, n_columns = int(labels.max()) + 1, len(column_edges) - 1
-    n_cells = (len(row_edges) - 1) * n_columns
-    keys = labels[rows][:, columns] * np.int64(n_cells) + (cell_rows[:, None] * n_columns + cell_columns)
-    pairs, areas = _add_by_key(keys.ravel(), (heights[:, None] * widths).ravel(), n_segments * n_cells)
-    starts = np.searchsorted(pairs, np.arange(n_segments + 1) * n_cells)
-    return sparse.csr_array((areas.astype(np.float32), pairs % n_cells, starts), shape=(n_segments, n_cells))
-
-
-def _add_by_key(keys: np.ndarray, values: np.ndarray, n_keys: int) -> tuple[np.ndarray, np.ndarray]:
-    """Add up the values of each key; returns the keys that occur, in order, and their sums."""
-    if n_keys > LARGEST_TABLE:
-        found, places = np.unique(keys, return_inverse=True)
-        return found, np.bincount(places, values)
-    sums = np.bincount(keys, values, n_keys)  # a table of all keys is faster than sorting, as long as it is small
-    found = np.flatnonzero(sums != 0)  # several times as fast as of the numbers themselves
-    return found, sums[found]
+    n_rows, n_columns = len(row_edges) - 1, len(column_edges) - 1
+    pairs = labels[rows][:, columns].ravel(), (cell_rows[:, None] * n_columns + cell_columns).ravel()
+    areas = (heights[:, None] * widths).ravel().astype(np.float64)
+    overlaps = sparse.coo_array((areas, pairs), shape=(int(labels.max()) + 1, n_rows * n_columns)).tocsr()
+    overlaps.sort_indices()
+    return overlaps.astype(np.float32)
 
 
 def _cut_pixels(n_pixels: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -83,19 +51,9 @@ def _cut_pixels(n_pixels: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def pool_mean(values: np.ndarray, overlaps: sparse.csr_array) -> np.ndarray:
-    """Average the cells of each segment, weighted by area.
+    """(n_segments, n_channels) float32: mean over the cells of each segment, weighted by area.
 
-    Parameters
-    ----------
-    values
-        (n_cells, n_channels) float32.
-    overlaps
-        (n_segments, n_cells), of `measure_overlaps`.
-
-    Returns
-    -------
-    ndarray
-        (n_segments, n_channels) float32; a segment without area gets zeros.
+    `values` are (n_cells, n_channels), `overlaps` those of `measure_overlaps`. A segment without area gets zeros.
     """
     areas = overlaps.sum(axis=1)
     sums = overlaps @ values
@@ -114,13 +72,8 @@ def pool_max(values: np.ndarray, overlaps: sparse.csr_array) -> np.ndarray:
 POOLINGS = {"max": pool_max, "mean": pool_mean}
 
 
-def pool(values: np.ndarray, overlaps: sparse.csr_array, pooling: str) -> np.ndarray:
-    """Pool by name."""
-    return POOLINGS[check_pooling(pooling)](values, overlaps)
-
-
 def check_pooling(pooling: str) -> str:
-    """Return the name of a pooling, or refuse it."""
+    """Return the name of a pooling if it is known."""
     if pooling not in POOLINGS:
         raise BadInputError(f"expected a pooling out of {', '.join(POOLINGS)}; got {pooling!r}")
     return pooling

@@ -1,4 +1,4 @@
-"""From two folders to bags: which images, pages of stacks and videos there are, and what is known of each."""
+"""From two folders to bags: images, pages of stacks, and videos."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.decoding import count_pages
 from segvote.io.images import list_images
 from segvote.io.picture_formats import (
     PAGES,
@@ -19,7 +20,6 @@ from segvote.io.picture_formats import (
     describe_skipped,
     name_view,
 )
-from segvote.io.tiff_stacks import count_pages
 from segvote.io.video.reading import hash_video
 from segvote.run.output_names import name_stems
 from segvote.run.settings import Settings
@@ -34,9 +34,9 @@ class Bag:
     name: str  # ``with/`` or ``without/`` and the path below that folder, forward slashes
     bag_label: str  # WITH or WITHOUT
     path: Path  # the file, or the folder of a video's frames
-    digest: str  # SHA-256 of its content; empty where it cannot be read, and then `problem` says why
-    problem: str = ""
-    note: str = ""  # what of its file is not read; empty: nothing
+    digest: str  # SHA-256 of its content; empty if it cannot be read
+    problem: str = ""  # why it cannot be read
+    note: str = ""  # parts of its file that are not read
 
     @property
     def is_video(self) -> bool:
@@ -46,13 +46,25 @@ class Bag:
 def list_bags(with_folder: Path, without_folder: Path, settings: Settings = Settings()) -> list[Bag]:
     """All images and videos of the two folders, *with* first, each sorted by name; none may be in both."""
     bags = list_all_bags(with_folder, without_folder, settings)
-    check_shared(bags)
+    with_names = {bag.digest: bag.name for bag in bags if bag.bag_label == WITH and bag.digest}
+    shared = [
+        (with_names[bag.digest], bag.name) for bag in bags if bag.bag_label == WITHOUT and bag.digest in with_names
+    ]
+    if shared:
+        more = f" (and {len(shared) - 1} more pairs)" if len(shared) > 1 else ""
+        raise BadInputError(f"{shared[0][0]} and {shared[0][1]} are the same image{more}; remove it from one folder")
     return bags
 
 
 def list_all_bags(with_folder: Path, without_folder: Path, settings: Settings = Settings()) -> list[Bag]:
-    """As `list_bags`, for those who want to know of images that are in both folders."""
-    _check_folders(with_folder, without_folder)
+    """As `list_bags`, with images that are in both folders."""
+    _check_folder(with_folder)
+    _check_folder(without_folder)
+    one, other = with_folder.resolve(), without_folder.resolve()
+    if one == other:
+        raise BadInputError(f"*with* and *without* are the same folder, {one}; sort the images into two folders")
+    if one in other.parents or other in one.parents:
+        raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
     return [*_list_folder(WITH, with_folder, settings), *_list_folder(WITHOUT, without_folder, settings)]
 
 
@@ -68,18 +80,8 @@ def _check_folder(folder: Path) -> None:
         raise BadInputError(f"expected a folder of images, found {what} at {folder}; check the path")
 
 
-def _check_folders(with_folder: Path, without_folder: Path) -> None:
-    for folder in (with_folder, without_folder):
-        _check_folder(folder)
-    one, other = with_folder.resolve(), without_folder.resolve()
-    if one == other:
-        raise BadInputError(f"*with* and *without* are the same folder, {one}; sort the images into two folders")
-    if one in other.parents or other in one.parents:
-        raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
-
-
 def _list_folder(bag_label: str, folder: Path, settings: Settings) -> list[Bag]:
-    """Sorted by name; a folder without any is an error that says what is there instead."""
+    """All bags of a folder, sorted by name; a folder without any is an error that names the files there."""
     for name, value, known in (("pages", settings.pages, PAGES), ("window", settings.window, WINDOWS)):
         if value not in known:
             raise BadInputError(f"{name} must be one of {', '.join(known)}; got {value!r}")
@@ -118,28 +120,14 @@ def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> 
             yield Bag(name, bag_label, source, "", str(error))
 
 
-def check_shared(bags: Sequence[Bag]) -> None:
-    """An image cannot both show and not show the object."""
-    with_names = {bag.digest: bag.name for bag in bags if bag.bag_label == WITH and bag.digest}
-    shared = [
-        (with_names[bag.digest], bag.name) for bag in bags if bag.bag_label == WITHOUT and bag.digest in with_names
-    ]
-    if shared:
-        more = f" (and {len(shared) - 1} more pairs)" if len(shared) > 1 else ""
-        raise BadInputError(f"{shared[0][0]} and {shared[0][1]} are the same image{more}; remove it from one folder")
-
-
 def name_bags(bags: Sequence[Bag]) -> dict[str, str]:
     """Bag name to the stem of its output files; see `name_stems`."""
     return name_stems([bag.name for bag in bags], {bag.name for bag in bags if bag.is_video})
 
 
-# After extraction -----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SegmentedImage:
-    """What is known of one bag after segmentation and feature extraction; small enough to send between processes."""
+    """A bag after segmentation and feature extraction: keys of its files, and its sizes."""
 
     bag: Bag
     segments_key: str = ""
@@ -149,4 +137,4 @@ class SegmentedImage:
     n_segments: int = 0
     problem: str = ""
     n_frames: int = 0  # of a video; 0 for an image
-    warning: str = ""  # what of a video or of a stack was left out
+    warning: str = ""  # parts of a video or of a stack that were left out

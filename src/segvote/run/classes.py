@@ -5,7 +5,7 @@ An image that lies in several class folders shows several objects; it is one ima
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +16,11 @@ from msgspec.structs import asdict
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.images import IMAGE_EXTENSIONS, read_image
+from segvote.io.images import IMAGE_EXTENSIONS
 from segvote.io.tables import convert_record, read_json
 from segvote.run.bags import Bag, list_unsorted_bags
 from segvote.run.record import ClassesRecord, Problem
-from segvote.run.run import Run, make_supervision_dataset
+from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.types import WITH, WITHOUT, Annotation
@@ -29,17 +29,24 @@ from segvote.types import WITH, WITHOUT, Annotation
 
 
 class ClassRuns:
-    """The folder of `annotate --classes` as Python sees it.
+    """A finished run on several classes.
 
     Parameters
     ----------
-    folder
-        Its ``-o`` folder.
+    folder : path or str
+        The ``-o`` folder of `segvote annotate --classes`.
     """
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = RunFolder(folder)
-        self.record = _read_record(self.folder)
+        path = find_class_record(self.folder)
+        if not path.is_file():
+            raise BadInputError(
+                f"{folder} holds no run on classes (no classes.json); give the -o folder of `annotate --classes`"
+            )
+        self.record = convert_record(read_json(path), ClassesRecord, path)
+        if not self.record.complete:
+            raise BadInputError(f"the run in {folder} is not finished; repeat the same `segvote annotate --classes`")
         self.names, self.images = tuple(self.record.classes), self.record.images
 
     def __len__(self) -> int:
@@ -49,58 +56,39 @@ class ClassRuns:
         return f"<ClassRuns {self.folder.path}: {len(self)} images of {', '.join(self.names)}>"
 
     def format_confidence(self) -> str:
-        """How far to trust each class, a line each; empty where nothing is known."""
+        """The confidence of each class, a line each."""
         lines = {name: run.format_confidence() for name, run in self.runs.items()}
         return "\n".join(f"{name}: {line}" for name, line in lines.items() if line)
 
     @cached_property
     def runs(self) -> Mapping[str, Run]:
-        """Class to its run; image i of this folder is bag i of each."""
+        """Class to its run; image i is bag i of each run."""
         return {name: Run(self.folder.path / "classes" / name) for name in self.names}
 
     @cached_property
     def settings(self) -> Settings:
         return read_settings(self.record.settings, find_class_record(self.folder))
 
-    def read_segments(self, index: int) -> dict[str, np.ndarray]:
-        """Label map, tree and geometry of an image; the same for all classes."""
-        return self._any_run.read_segments(index)
-
     def read_mask(self, index: int) -> np.ndarray:
         """(h, w) uint8: 0 background, otherwise the number of the class, 1 for the first of `names`."""
         with Image.open(self.folder.mask_path(self.images[index].stem)) as picture:
             return np.array(picture)
 
-    def read_image(self, index: int) -> np.ndarray:
-        return read_image(self._any_run.find_image(index))
-
-    @property
-    def _any_run(self) -> Run:
-        return self.runs[self.names[0]]
-
-    def to_coco(self) -> dict[str, Any]:
-        """The COCO file with all classes, parsed."""
-        return read_json(self.folder.coco_path)  # type: ignore[no-any-return]
-
-    def to_supervision(self) -> Any:
-        """A ``supervision.DetectionDataset`` of all images and classes, if that package is installed."""
-        return make_supervision_dataset(self.list_annotations(), self.names)
-
     def to_table(self) -> list[dict[str, Any]]:
-        """One row per image, the fields of `ClassRecord`; ``pandas.DataFrame`` takes it as it is."""
+        """One row per image, the fields of `ClassRecord`, for ``pandas.DataFrame``."""
         return [asdict(image) for image in self.images]
 
     def list_annotations(self) -> Iterator[Annotation]:
-        """One annotation per image and frame; one part for each class that was found, whether or not they overlap."""
+        """One annotation per image and frame, with one part for each class that was found; parts may overlap."""
         for index in range(len(self)):
             yield from list_joined(self.runs, index, self.images[index].name)
 
 
 def list_joined(runs: Mapping[str, Run], index: int, name: str) -> Iterator[Annotation]:
-    """Annotations of one image, or of the frames of one video, called `name`, with the parts of all classes."""
+    """Annotations of the image `name`, or of the frames of that video, with the parts of all classes."""
     found = [run for run in runs.values() if run.bags[index].has_mask] or [next(iter(runs.values()))]
     for several in zip(*(run.list_bag_annotations(index) for run in found), strict=True):
-        rest = several[0].name.removeprefix(found[0].bags[index].name)  # of a frame, its name below the video
+        rest = several[0].name.removeprefix(found[0].bags[index].name)  # name of a frame below its video
         parts = tuple(part for annotation in several for part in annotation.parts)
         properties = {**several[0].properties}
         if "video" in properties:
@@ -113,27 +101,15 @@ def find_class_record(folder: RunFolder) -> Path:
     return folder.path / "classes.json"
 
 
-def _read_record(folder: RunFolder) -> ClassesRecord:
-    path = find_class_record(folder)
-    if not path.is_file():
-        raise BadInputError(
-            f"{folder.path} holds no run on classes (no classes.json); give the -o folder of `annotate --classes`"
-        )
-    record = convert_record(read_json(path), ClassesRecord, path)
-    if not record.complete:
-        raise BadInputError(f"the run in {folder.path} is not finished; repeat the same `segvote annotate --classes`")
-    return record
-
-
 # Folders --------------------------------------------------------------------------------------------------------------
 
-NONE = "none"  # the folder of images that show nothing of all that
+NONE = "none"  # the folder of images without any class
 MOST_CLASSES = 254  # numbers of an index mask: 0 is background, 255 is unsure in most formats
 
 
 @dataclass(frozen=True)
 class ClassImage:
-    """One image or video and what it shows."""
+    """One image or video and its classes."""
 
     bag: Bag  # the first of its copies; named by class and path below it (``cows/a.jpg``), without bag label
     names: dict[str, str]  # class to the name of the copy in that class's folder; empty for an image of ``none``
@@ -147,7 +123,7 @@ class ClassImage:
 
 @dataclass(frozen=True)
 class ClassFolders:
-    """What lies below a root."""
+    """The classes and images of a root folder."""
 
     names: tuple[str, ...]  # the classes, sorted; their numbers in masks and files start at 1
     images: tuple[ClassImage, ...]  # each image once, sorted by class folder and name
@@ -155,7 +131,7 @@ class ClassFolders:
 
 
 def list_class_images(root: Path, settings: Settings = Settings()) -> ClassFolders:
-    """All images below a folder that holds one for each class, and perhaps ``none``; hidden ones do not count."""
+    """All images below a folder that holds one folder per class, and perhaps ``none``; hidden folders are ignored."""
     folders = _list_folders(root)
     names = tuple(folder for folder in folders if folder != NONE)
     images: dict[str, ClassImage] = {}
@@ -164,7 +140,9 @@ def list_class_images(root: Path, settings: Settings = Settings()) -> ClassFolde
         for bag in list_unsorted_bags(root / folder, settings):
             _add(images, replace(bag, name=f"{folder}/{bag.name}"), folder, problems)
     ordered = sorted(images.values(), key=lambda image: image.bag.name)
-    _check_negatives(names, ordered)
+    for name in names:
+        if all(name in image.names for image in ordered):
+            raise BadInputError(f"every image shows {name!r}; add images without it to {NONE}/")
     return ClassFolders(names, tuple(ordered), problems)
 
 
@@ -187,8 +165,8 @@ def _list_folders(root: Path) -> list[str]:
 
 
 def _add(images: dict[str, ClassImage], bag: Bag, folder: str, problems: list[Problem]) -> None:
-    """File a copy of an image under its content."""
-    known = images.get(bag.digest or bag.name)  # what cannot be read has no content, and is reported later
+    """Add a copy of an image to the images by content."""
+    known = images.get(bag.digest or bag.name)  # an unreadable image has no digest, and is reported later
     own = {} if folder == NONE else {folder: bag.name}
     if known is None:
         images[bag.digest or bag.name] = ClassImage(bag, own)
@@ -198,10 +176,3 @@ def _add(images: dict[str, ClassImage], bag: Bag, folder: str, problems: list[Pr
         problems.append(Problem(bag.name, f"{bag.name}: the same image as {known.names.get(folder, known.bag.name)}"))
     else:
         images[bag.digest] = replace(known, names={**known.names, **own})
-
-
-def _check_negatives(names: Sequence[str], images: Sequence[ClassImage]) -> None:
-    """Every class needs images that do not show it."""
-    for name in names:
-        if all(name in image.names for image in images):
-            raise BadInputError(f"every image shows {name!r}; add images without it to {NONE}/")

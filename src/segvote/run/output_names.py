@@ -1,9 +1,8 @@
-"""What the output files of a bag are called: like the bag, and never like those of another; and which are stale.
+"""Names of the output files of bags, and removal of stale ones.
 
-Masks, heat maps, films and tracks of a bag have one stem with different endings; the masks of a video's frames lie in
-a folder called like its stem. Two bags must not share a file, and no file of one may be called like a folder that
-another needs, on file systems that do not tell upper from lower case, or one way to write an accent from the other,
-neither.
+Masks, heat maps, films and tracks of a bag share a stem and differ in their endings; the masks of a video's frames lie
+in a folder named after its stem. No two bags may share a file, and no file may have the name of a folder, also on file
+systems that ignore case and the spelling of accents.
 """
 
 from __future__ import annotations
@@ -24,18 +23,17 @@ FOLDERS = ("masks", "heatmaps", "films", "tracks")
 
 
 def name_stems(names: Sequence[str], videos: Collection[str] = ()) -> dict[str, str]:
-    """Bag name to the stem of its output files: without the extension, where no other bag has it.
+    """Bag name to the stem of its output files: the name without its extension, where no other bag has it.
 
-    A bag that would meet another has its whole name for a stem, and if that is taken, a number besides; the order of
-    the names does not matter. `videos` are those that are videos.
+    Bags that collide get their whole name, and if that is taken, a number; the order of the names does not matter.
     """
     tries = dict.fromkeys(names, 0)
     while True:
         stems = {name: _propose(name, n_tries) for name, n_tries in tries.items()}
-        meeting = _find_meeting(stems, videos)
-        if not meeting:
+        colliding = _find_colliding(stems, videos)
+        if not colliding:
             return stems
-        for name in meeting:
+        for name in colliding:
             tries[name] += 1
 
 
@@ -46,7 +44,7 @@ def name_frames(names: Sequence[str]) -> list[str]:
 
 
 def _propose(name: str, n_tries: int) -> str:
-    """The stem to try next: without extension, whole, and then with a number made of the name, ever another one."""
+    """The stem to try next: without extension, whole, then with a hash of the name and the number of tries."""
     path = PurePosixPath(name)
     stem = str(path.with_suffix("")) if n_tries == 0 else name
     last = PurePosixPath(stem).name
@@ -56,11 +54,11 @@ def _propose(name: str, n_tries: int) -> str:
     return str(path.with_name(f"{last[:N_KEPT]}~{number}"))
 
 
-def _find_meeting(stems: Mapping[str, str], videos: Collection[str]) -> list[str]:
-    """Names of the bags that have to look for another stem."""
+def _find_colliding(stems: Mapping[str, str], videos: Collection[str]) -> list[str]:
+    """Names of the bags that need another stem."""
     plain = {name: fold_name(stem) for name, stem in stems.items()}
     count = Counter(plain.values())
-    above = set(_list_folders(plain.values()))
+    above = {str(parent) for stem in plain.values() for parent in PurePosixPath(stem).parents}
     folders = above | {plain[name] for name in videos if name in plain}
     return [
         name
@@ -69,38 +67,18 @@ def _find_meeting(stems: Mapping[str, str], videos: Collection[str]) -> list[str
     ]
 
 
-def _list_folders(stems: Iterable[str]) -> Iterable[str]:
-    return (str(parent) for stem in stems for parent in PurePosixPath(stem).parents)
+def remove_stale(folder: Path, stems: Iterable[str]) -> None:
+    """Delete the output files of bags that are gone; segments and features stay.
 
-
-def remove_stale(folder: Path, stems: Iterable[str]) -> int:
-    """Delete the pictures of bags that are gone; segments and features stay, an image may come back.
-
-    The stems are those of all bags of a run folder, or of the folder of `predict`; below a video's stem lie its frames.
-    Returns how many files were deleted.
+    The stems are those of all bags of a run folder, or of the folder of `predict`.
     """
     known = set(stems)
-    stale = [path for name in FOLDERS for path, stem in _list_files(folder / name) if not _belongs(stem, known)]
-    for path in stale:
-        path.unlink(missing_ok=True)
-    for name in FOLDERS:
-        _remove_empty(folder / name)
-    return len(stale)
-
-
-def _list_files(folder: Path) -> Iterable[tuple[Path, str]]:
-    """Files that segvote could have written, with the stem they were written for."""
-    for path in folder.rglob("*"):
-        ending = next((one for one in ENDINGS if path.name.endswith(one)), None)
-        if ending and path.is_file():
-            yield path, path.relative_to(folder).as_posix().removesuffix(ending)
-
-
-def _belongs(stem: str, known: set[str]) -> bool:
-    return stem in known or any(parent.as_posix() in known for parent in PurePosixPath(stem).parents)
-
-
-def _remove_empty(folder: Path) -> None:
-    for parent, _, _ in os.walk(folder, topdown=False):
-        if parent != str(folder) and not os.listdir(parent):
-            os.rmdir(parent)
+    for top in (folder / name for name in FOLDERS):
+        for path in [path for path in top.rglob("*") if path.is_file()]:
+            ending = next((one for one in ENDINGS if path.name.endswith(one)), None)
+            stem = PurePosixPath(path.relative_to(top).as_posix().removesuffix(ending or ""))
+            if ending and not any(str(one) in known for one in (stem, *stem.parents)):  # frames lie below a stem
+                path.unlink(missing_ok=True)
+        for parent, _, _ in os.walk(top, topdown=False):
+            if parent != str(top) and not os.listdir(parent):
+                os.rmdir(parent)

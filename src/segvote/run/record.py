@@ -22,8 +22,9 @@ from segvote.io.tables import Count, Finite, Size, Whole
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
-# Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
+# Incremented when the meaning of an array of a model changes; other versions are refused.
 MODEL_VERSION = 6
+ABSENT = "not installed"
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
     "numpy", "scipy", "scikit-learn", "scikit-image", "higra", "faiss-cpu", "onnxruntime", "opencv-python-headless",
@@ -75,7 +76,7 @@ class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def has_mask(self) -> bool:
-        """Whether the mask is not empty; pixels that a user painted need no selected segment."""
+        """Whether the mask is not empty; painted pixels need no selected segment."""
         return bool(self.n_selected or self.area)
 
 
@@ -104,7 +105,7 @@ class Inputs(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for folder in (self.with_folder, self.without_folder):
             if not is_path_name(folder):
-                raise ValueError(f"{folder!r:.80} is a name that no folder can have")
+                raise ValueError(f"{folder!r:.80} cannot be the name of a folder")
 
     def find_source(self, name: str) -> Path:
         """The user's own file, or folder of frames, by the name of a bag."""
@@ -140,14 +141,13 @@ class ClassRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str  # class folder and path below it
     stem: str  # name of its index mask
-    classes: list[str]  # classes in whose folders it lies; empty for one of ``none``
+    classes: list[str]  # of the folders that hold it; empty for ``none``
     height: Size  # displayed
     width: Size
     n_segments: Size
     n_frames: Count = 0  # of a video; 0 for an image
-    # Class that was found to share of the image that its mask covers, before another class on top of it.
-    areas: dict[str, Finite] = {}
-    scores: dict[str, Finite] = {}  # the same to the mean score of its segments
+    areas: dict[str, Finite] = {}  # class to the share of the image that its mask covers, before overlaps are resolved
+    scores: dict[str, Finite] = {}  # class to the mean score of its segments
 
 
 class ClassesRecord(Struct, frozen=True):
@@ -194,20 +194,21 @@ def make_record(
 
 
 def describe_search(recall: float | None) -> dict[str, Any]:
-    """How a voter searched neighbours, and which part of them it found; empty if it searched none."""
+    """Kind and recall of a voter's neighbour search; empty for a voter without one."""
     if recall is None:
         return {}
     return {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
 
 
 def list_versions() -> dict[str, str]:
-    """Versions of everything that may change a mask."""
-    return {"python": platform.python_version(), **{package: _find_version(package) for package in DECIDING_PACKAGES}}
+    """Versions of Python and of the packages that may change a mask."""
+    return {"python": platform.python_version(), **{package: find_version(package) for package in DECIDING_PACKAGES}}
 
 
-@cache  # a process keeps what it has loaded, and to read it takes as long as to write a mask
-def _find_version(package: str) -> str:
+@cache  # reading it takes as long as writing a mask
+def find_version(package: str) -> str:
+    """Version of an installed package, or `ABSENT`."""
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return ABSENT

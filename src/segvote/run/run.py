@@ -1,9 +1,9 @@
-"""A finished run, opened for reading: bags, masks, scores, annotations, each read when asked for."""
+"""A finished run, opened for reading: bags, masks, scores, annotations, each read on access."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -24,7 +24,7 @@ from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.io.tables import read_json
 from segvote.masks import Drawing
 from segvote.progress import Progress, ignore_progress
-from segvote.run.record import BagRecord, Inputs
+from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import read_settings
 from segvote.run.videos import get_poster_path, list_frame_annotations
@@ -32,13 +32,13 @@ from segvote.types import WITH, Annotation, Part
 
 
 def format_confidence(found: Mapping[str, Any]) -> str:
-    """One line of the confidence in a record; empty where nothing is known."""
+    """The confidence of a record as one line; empty for a voter other than the method."""
     level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
     return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
 
 
 class Run:
-    """A run folder as Python sees it.
+    """A finished run.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Run:
         if not self.record.complete:
             raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
         self.settings = read_settings(self.record.settings, self.folder.record_path)
-        self.bags = self.record.bags
+        self.bags, self.inputs = self.record.bags, self.record.inputs
 
     def __len__(self) -> int:
         return len(self.bags)
@@ -72,11 +72,6 @@ class Run:
         return format_run(self)
 
     @property
-    def inputs(self) -> Inputs:
-        """Where the images lie."""
-        return self.record.inputs
-
-    @property
     def confidence(self) -> dict[str, Any]:
         """How far to trust the run: ``level`` (high, fair, low), ``reason``, ``advice`` and the figures behind them.
 
@@ -85,12 +80,12 @@ class Run:
         return dict(self.record.confidence)
 
     def format_confidence(self) -> str:
-        """The same as one line of text; empty where nothing is known."""
+        """The same as one line of text."""
         return format_confidence(self.confidence)
 
     @property
     def extent(self) -> int:
-        """Level of the nested selections that the masks show, from 1 to 6; single images may have one of their own."""
+        """Level of the nested selections that the masks show, from 1 to 6; single images may have another."""
         return self.record.extent or self.settings.extent
 
     @cached_property
@@ -131,29 +126,33 @@ class Run:
         return read_mask(self.folder.mask_path(self.bags[index].stem)) == 255
 
     def find_image(self, index: int) -> Path:
-        """Where the picture lies; of a video, one of its frames that the run keeps to show."""
+        """Path of the picture; of a video, of a frame that the run keeps."""
         bag = self.bags[index]
         return get_poster_path(self.folder, bag.segments) if bag.n_frames else self.find_source(index)
 
     def find_source(self, index: int) -> Path:
-        """The user's own file as it is read, or folder of frames; never copied into the run."""
-        # By the name, not by the bag label: the user may have moved the bag, the file stays where it is.
+        """The user's file with its intensity window, or folder of frames."""
+        # By the name, not by the bag label, which a correction may have changed.
         path = self.inputs.find_source(self.bags[index].name)
         return path if self.bags[index].n_frames else choose_window(path, self.settings.window)
 
     def read_image(self, index: int) -> np.ndarray:
         return read_image(self.find_image(index))
 
-    def to_coco(self) -> dict[str, Any]:
-        """The run's COCO file, parsed: images, annotations with run lengths, categories."""
-        return read_json(self.folder.coco_path)  # type: ignore[no-any-return]
-
     def to_supervision(self) -> Any:
-        """A ``supervision.DetectionDataset`` of all images, if that package is installed."""
-        return make_supervision_dataset(self.list_annotations(), [self.settings.label])
+        """A ``supervision.DetectionDataset`` of all images, if that package is installed; without video files."""
+        try:
+            import supervision
+        except ImportError as error:
+            raise MissingPartError(f"supervision cannot be imported ({error}); pip install supervision") from error
+        found = [one for one in self.list_annotations() if one.image_path is not None]
+        detections = {str(one.image_path): _make_detections(supervision, one) for one in found}
+        return supervision.DetectionDataset(
+            classes=[self.settings.label], images=list(detections), annotations=detections
+        )
 
     def to_table(self) -> list[dict[str, Any]]:
-        """One row per bag, the fields of `BagRecord`; ``pandas.DataFrame`` takes it as it is."""
+        """One row per bag, the fields of `BagRecord`, for ``pandas.DataFrame``."""
         return [asdict(bag) for bag in self.bags]
 
     def list_annotations(self) -> Iterator[Annotation]:
@@ -162,36 +161,44 @@ class Run:
             yield from self.list_bag_annotations(index)
 
     def list_bag_annotations(self, index: int) -> Iterator[Annotation]:
-        """The annotation of an image, or those of a video's frames."""
-        bag = self.bags[index]
+        """The annotation of an image, or those of a video's frames; one with an empty mask has no parts."""
+        bag, label = self.bags[index], self.settings.label
         if bag.n_frames:
-            yield from list_frame_annotations(self.folder, bag, self.find_source(index), self.settings.label)
+            yield from list_frame_annotations(self.folder, bag, self.find_source(index), label)
         else:
-            yield make_annotation(bag, self.read_mask(index), self.settings.label, self.find_image(index))
+            mask = self.read_mask(index)
+            parts = (Part(label, mask, bag.score),) if mask.any() else ()
+            yield Annotation(bag.name, bag.height, bag.width, parts, image_path=self.find_image(index))
 
 
 def _list_spellings(bag: BagRecord) -> set[str]:
-    """All that a user may call a bag."""
+    """Names by which a user can refer to a bag."""
     names = {bag.name, bag.stem, encode_name(bag.name), encode_name(bag.stem)}
     return names | {name.rsplit("/", 1)[-1] for name in names}
 
 
-def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Path | None) -> Annotation:
-    """The annotation of a bag; a bag with an empty mask has no parts."""
-    parts = (Part(label, mask, bag.score),) if mask.any() else ()
-    return Annotation(bag.name, bag.height, bag.width, parts, image_path=image_path)
+def _make_detections(supervision: Any, annotation: Annotation) -> Any:
+    if not annotation.parts:
+        return supervision.Detections.empty()
+    [part] = annotation.parts
+    x, y, width, height = measure_box(part.mask)
+    # Both corners are pixels of the object, as supervision measures masks.
+    boxes = np.array([[x, y, x + width - 1, y + height - 1]], dtype=np.float64)
+    return supervision.Detections(
+        xyxy=boxes, mask=part.mask[None], confidence=np.array([part.score]), class_id=np.zeros(1, dtype=int)
+    )
 
 
 @contextlib.contextmanager
 def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[Any]:
-    """Fetch a run folder that lies in a store, with its images where they lie in the same bucket; send it back after.
+    """Fetch a run folder from a store, and its images from the same bucket; send the folder back afterwards.
 
-    Yields the local folder, or `run` itself where it is no address.
+    Yields the local folder, or `run` itself if it is not an address.
     """
     with open_folders(outs=[run], progress=progress) as (_, (folder,)):
         bucket = str(run).split("/")[2] if is_uri(run) else ""
         for uri in _list_sources(folder) if bucket else ():
-            # A run from elsewhere must not make this machine read any other address.
+            # An untrusted run must not make this machine read any other address.
             if uri.startswith(f"{str(run).split('://')[0]}://{bucket}/"):
                 fetch_folder(uri, progress)
         yield folder
@@ -207,39 +214,7 @@ def _list_sources(folder: Path) -> list[str]:
     return []
 
 
-# For other tools: supervision, notebooks ------------------------------------------------------------------------------
-
-
-def make_supervision_dataset(annotations: Iterable[Annotation], labels: Sequence[str]) -> Any:
-    """A ``supervision.DetectionDataset``: pictures read when asked for, masks, boxes, scores and class numbers.
-
-    Labels are the names of the classes in the order of their numbers, from 0. Frames of film files have no picture of
-    their own and are left out.
-    """
-    try:
-        import supervision
-    except ImportError as error:
-        raise MissingPartError(f"supervision cannot be imported ({error}); pip install supervision") from error
-    names = list(labels)
-    found = {
-        str(one.image_path): _make_detections(supervision, one.parts, names)
-        for one in annotations
-        if one.image_path is not None
-    }
-    return supervision.DetectionDataset(classes=names, images=list(found), annotations=found)
-
-
-def _make_detections(supervision: Any, parts: Sequence[Part], names: list[str]) -> Any:
-    if not parts:
-        return supervision.Detections.empty()
-    boxes = np.array([measure_box(part.mask) for part in parts], dtype=np.float64)
-    boxes[:, 2:] += boxes[:, :2] - 1  # corners, both of them pixels of the object, as supervision measures masks
-    return supervision.Detections(
-        xyxy=boxes,
-        mask=np.stack([part.mask for part in parts]),
-        confidence=np.array([part.score for part in parts], dtype=np.float64),
-        class_id=np.array([names.index(part.label) for part in parts]),
-    )
+# HTML for notebooks ---------------------------------------------------------------------------------------------------
 
 
 N_PICTURES = 8
@@ -247,10 +222,7 @@ PICTURE_SIZE = 160
 
 
 def format_run(run: Run) -> str:
-    """HTML of a finished run: its counts and the masks with the least uncertainty.
-
-    A picture that is not where it was is left out.
-    """
+    """HTML of a finished run: its counts and the masks with the least uncertainty; missing pictures are left out."""
     chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH]
     surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
     pictures = "".join(_format_picture(run, index) for index in surest)

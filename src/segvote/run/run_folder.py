@@ -1,7 +1,7 @@
-"""The run folder: where everything one `annotate` wrote lies, who may write, and the record of the run.
+"""The run folder: its files, its lock, and its record.
 
-Segments and features are stored under a key made of the image's content and of every parameter that decides the answer,
-so equal work is never done twice and a change of parameters cannot meet a stale file.
+Segments and features are stored under a key made of the image's content and of every parameter that changes them, so
+equal work is never done twice and a change of parameters cannot meet a stale file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,25 +19,22 @@ from typing import Any
 from msgspec import Struct
 
 from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
-from segvote.io.atomic import explain_failure, is_leftover
-from segvote.io.files import hold_folder, refuse_links
+from segvote.io.files import explain_failure, hold_folder, is_leftover, refuse_links
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import WAYS, Drawing
 from segvote.masks.lines import FILTERS
 from segvote.run.record import RunRecord
 
-CHECKSUM = "checksum"  # of a record, under this name in it
-
 
 class _Owner(Struct):
-    """What ``classes.json`` and ``predictions.json`` have from the beginning."""
+    """The field that ``classes.json`` and ``predictions.json`` have from the beginning."""
 
     input: str
 
 
 def make_key(**parameters: Any) -> str:
-    """A short name that is the same exactly when the parameters are."""
+    """Hash of parameters as 32 hexadecimal digits."""
     return hashlib.sha256(format_json(parameters, indent=None).encode()).hexdigest()[:32]
 
 
@@ -71,23 +69,17 @@ class RunFolder:
         return self.path / "heatmaps" / f"{stem}.jpg"
 
     def read_record(self) -> RunRecord:
-        """What was run, from what; a clear error where the folder is not a run folder."""
+        """Read and validate ``run.json``."""
         if not self.record_path.is_file():
             self._refuse_classes()
             raise BadInputError(
                 f"{self.path} is not a run folder (no run.json); give the -o folder of `segvote annotate`"
             )
         refuse_links(self.path.iterdir(), self.path)
-        record = read_json(self.record_path)
-        if isinstance(record, dict) and record.pop(CHECKSUM, None) not in (None, (now := _sum(record))):
-            raise DamagedFileError(
-                f"{self.record_path} is not as it was written; restore it, or write {now} for its {CHECKSUM} "
-                "if it was you who changed it"
-            )
-        return convert_record(record, RunRecord, self.record_path)
+        return convert_record(read_json(self.record_path), RunRecord, self.record_path)
 
     def _refuse_classes(self) -> None:
-        """A run on several classes holds a run for each of them: say where."""
+        """Raise an error that names the runs of a run on several classes."""
         names = sorted(path.parent.name for path in self.path.glob("classes/*/run.json"))
         if (self.path / "classes.json").is_file() and names:
             more = f", or of {', '.join(names[1:])}" if names[1:] else ""
@@ -97,21 +89,19 @@ class RunFolder:
             )
 
     def write_record(self, record: RunRecord) -> None:
-        """Write it with a checksum, by which damage is noticed."""
-        plain = json.loads(format_json(record))  # as it will be read
-        write_json(self.record_path, {**plain, CHECKSUM: _sum(plain)})
+        write_json(self.record_path, record)
 
     def is_claimed(self, record_path: Path, otherwise: str) -> bool:
-        """Whether the folder is that of an earlier call, which left its record at `record_path`.
+        """Whether an earlier call left its record at `record_path`; a folder of something else is an error.
 
-        What is said of a folder of something else is `otherwise`: "not a run folder".
+        `otherwise` goes into the error, such as "not a run folder".
         """
         if self.path.exists() and not self.path.is_dir():
             raise BadInputError(f"{self.path} is no folder; -o wants a folder")
         if record_path.is_file() or not self.path.exists():
             return record_path.is_file()
         names = sorted(entry.name for entry in self.path.iterdir())
-        # Files that a command leaves before its record belong to no run yet.
+        # A command writes these before its record.
         others = [name for name in names if name not in (".lock", self.log_path.name) and not is_leftover(name)]
         if others:
             raise BadInputError(
@@ -120,14 +110,14 @@ class RunFolder:
         return False
 
     def check_input(self, record_path: Path, source: Path | str, otherwise: str, conflict: str) -> None:
-        """Refuse a folder of something else, see `is_claimed`, or of another input than `source`: a `conflict`."""
+        """Refuse a folder of something else, as `is_claimed` does, and one of another input than `source`."""
         if not self.is_claimed(record_path, otherwise):
             return
         if convert_record(read_json(record_path), _Owner, record_path).input != name_path_or_uri(source):
             raise BadInputError(f"{self.path} {conflict}; choose another -o folder")
 
     def log(self, **message: Any) -> None:
-        """Append one line with the time; the one file that may differ between equal runs."""
+        """Append one line with the time; only this file may differ between equal runs."""
         with explain_failure(self.log_path):
             if self.log_path.exists() and not self.log_path.is_file():
                 raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
@@ -141,34 +131,23 @@ class RunFolder:
         yield
         self.log(step=step, seconds=round(time.perf_counter() - started, 3))
 
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the folder for writing; another process that tries meanwhile gets `BusyRunError`.
-
-        The operating system lets go of the lock when the process ends, however it ends.
-        """
-        with hold_folder(self.path):
-            yield
+    def lock(self) -> AbstractContextManager[None]:
+        """Lock the folder for writing until the block or the process ends; others get `BusyRunError`."""
+        return hold_folder(self.path)
 
 
-def _sum(record: dict[str, Any]) -> str:
-    return hashlib.sha256(format_json(record).encode()).hexdigest()
-
-
-# How the masks are drawn: model/drawing.json --------------------------------------------------------------------------
+# The drawing of the masks: model/drawing.json -------------------------------------------------------------------------
 
 FILE_NAME = "drawing.json"
 
 
 class _DrawingRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of the file: for which images and settings it was chosen, and a `Drawing`."""
-
-    key: str
-    drawing: dict[str, object]
+    key: str  # of the images and settings that it was chosen for
+    drawing: dict[str, object]  # a `Drawing`
 
 
 def write_drawing(run: RunFolder, key: str, drawing: Drawing) -> None:
-    """Keep what was chosen for the images and settings that `key` names."""
+    """Keep the drawing of the images and settings that `key` names."""
     write_json(run.model_path / FILE_NAME, _DrawingRecord(key, asdict(drawing)))
 
 
@@ -178,15 +157,11 @@ def read_drawing(folder: Path) -> Drawing:
 
 
 def find_drawing(run: RunFolder, key: str) -> Drawing | None:
-    """What was chosen for the same images and settings before, corrections aside; None if it was not."""
-    path = run.model_path / FILE_NAME
-    if not path.is_file():
-        return None
-    try:
-        known, drawing = _read(path)
-    except DamagedFileError:
-        return None
-    return drawing if known == key else None
+    """The drawing that was kept for the same images and settings, or None."""
+    with contextlib.suppress(DamagedFileError):
+        known, drawing = _read(run.model_path / FILE_NAME)
+        return drawing if known == key else None
+    return None
 
 
 def _read(path: Path) -> tuple[str, Drawing]:
@@ -194,6 +169,6 @@ def _read(path: Path) -> tuple[str, Drawing]:
         raise DamagedFileError(f"{path} is missing; annotate again")
     record = convert_record(read_json(path), _DrawingRecord, path)
     drawing = convert_record(record.drawing, Drawing, path)
-    if drawing.way not in WAYS or drawing.way == "auto" or drawing.line_model.filter not in FILTERS:
+    if drawing.way not in WAYS or drawing.way == "auto" or drawing.filter not in FILTERS:
         raise DamagedFileError(f"{path} holds no way of drawing that this version knows; annotate again")
     return record.key, drawing

@@ -1,4 +1,4 @@
-"""What a user may choose: every default of the main job, written once."""
+"""Settings of a run: every default of `annotate`, written once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from segvote.io.tables import convert_record
 from segvote.voters import METHOD
 
 N_LEVELS = 6  # of nested selections, see `segvote.method.extents`
-# The closest look: segments of unusual local contrast are preferred.
-CONTRAST = "contrast"
-# Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
+CONTRAST = "contrast"  # prefers segments of unusual local contrast
+# Level of detail to the longest side of the network's input in pixels; None: that of the features.
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CONTRAST: 896}
 
 
@@ -29,7 +28,7 @@ class Settings:
     segmenter, n_segments, size
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
     detail
-        How closely images are looked at: ``auto``, a name of `DETAILS`, or the network's input in pixels.
+        Size of the network's input: ``auto``, a name of `DETAILS`, or pixels.
     border_prior
         Background prior of segments on the image border; 1 switches it off.
     exclude_mislabelled
@@ -39,8 +38,8 @@ class Settings:
     smoothing
         Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
     second_voting
-        Whether adjacent segments share their scores as the paper prints it, by the mean over all of them; otherwise by
-        the mean over those that look alike. For voters alone.
+        Whether scores are smoothed as in the paper, by the mean over all adjacent segments; otherwise over those that
+        look alike. For voters alone.
     decision
         A name of `DECISIONS`.
     unsure
@@ -54,16 +53,16 @@ class Settings:
         A network that redraws the regions of masks, ``sam:ENCODER.onnx,DECODER.onnx``; empty: none. It runs on the
         device of the features.
     seed
-        Of everything random (codebooks).
+        Seed of random numbers (codebooks).
     label
-        What the object is called in files.
+        Name of the object in files.
     frames
         Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
     every, fps
         Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
     pages, window
-        What of TIFF stacks and of more than 8 bits is read: names of `PAGES` and `WINDOWS` of
-        `segvote.io.picture_formats`.
+        Pages of TIFF stacks to read, and intensities of images of more than 8 bits: names of `PAGES` and `WINDOWS`
+        of `segvote.io.picture_formats`.
 
     Examples
     --------
@@ -105,5 +104,5 @@ class Settings:
 
 
 def read_settings(data: Any, where: object) -> Settings:
-    """Settings as a record keeps them; one that this version does not know is named."""
+    """Validate the settings of a record."""
     return convert_record(data, Settings, where)

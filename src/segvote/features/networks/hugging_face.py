@@ -15,20 +15,12 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features.networks.backbone import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-    USUAL_STRIDE,
-    BackboneFeatures,
-    get_first_line,
-    hash_files,
-)
+from segvote.features.networks.backbone import USUAL_STRIDE, BackboneFeatures, get_first_line
 from segvote.features.networks.devices import CPU, choose_device
-from segvote.features.pooling import check_pooling, choose_sides, resize_image
+from segvote.features.networks.network import IMAGENET_MEAN, IMAGENET_STD, NetworkFeatures, hash_files
 
 FILES = ("*.json", "*.safetensors")
-# One model per folder, device and process.
-_MODELS: dict[tuple[str, str], Any] = {}
+NEEDS_TORCH = "hf: features need transformers and torch; pip install 'segvote[torch]'"
 
 
 class HuggingFaceFeatures(BackboneFeatures):
@@ -36,15 +28,15 @@ class HuggingFaceFeatures(BackboneFeatures):
 
     Parameters
     ----------
-    path
+    path : str
         A folder with ``config.json`` and safetensors, or a name such as ``facebook/dinov2-small``.
-    size
+    size : int
         Longest side of the input in pixels.
-    mean, std
+    mean, std : sequence of float or None
         As for `BackboneFeatures`; None: those of the model's ``preprocessor_config.json``, or ImageNet's.
-    pooling
+    pooling : str
         ``mean`` or ``max`` over the cells of a segment.
-    device
+    device : str
         ``cpu``, ``cuda`` or ``mps``.
     """
 
@@ -57,32 +49,36 @@ class HuggingFaceFeatures(BackboneFeatures):
         pooling: str = "mean",
         device: str = CPU,
     ) -> None:
-        self.path, self.size, self.pooling = str(path), int(size), check_pooling(pooling)
-        self.folder = find_model(self.path)
-        processor = _read_json(self.folder / "preprocessor_config.json")
-        self.mean = tuple(map(float, mean or processor.get("image_mean") or IMAGENET_MEAN))
-        self.std = tuple(map(float, std or processor.get("image_std") or IMAGENET_STD))
-        self.multiple = _find_patch(_read_json(self.folder / "config.json"))
-        self.device = device if device == CPU else choose_device(device, is_torch=True)
-        self._check()
+        folder = find_model(path)
+        processor = _read_json(folder / "preprocessor_config.json")
+        mean = mean or processor.get("image_mean") or IMAGENET_MEAN
+        std = std or processor.get("image_std") or IMAGENET_STD
+        self._set_options(str(folder), size, mean, std, pooling)
+        self.multiple = _find_patch(_read_json(folder / "config.json"))
+        self.device = choose_device(device, is_torch=True)
 
     def _name_model(self) -> dict[str, Any]:
-        files = sorted(file for pattern in FILES for file in self.folder.glob(pattern))
+        files = sorted(file for pattern in FILES for file in Path(self.path).glob(pattern))
         return {"name": "hf", "model": hash_files(files), "weights": "torch"}
 
-    def _get_session(self) -> Any:
-        if self._session is None:
-            key = (str(self.folder), self.device)
-            if key not in _MODELS:
-                _MODELS[key] = _load(self.folder, self.device)
-            self._session = _MODELS[key]
-        return self._session
+    def _open_model(self) -> Any:
+        try:
+            import torch
+            from transformers import AutoModel
+        except ImportError as error:
+            raise MissingPartError(NEEDS_TORCH) from error
+        torch.set_num_threads(1)  # the pipeline works on several images at once instead
+        try:
+            model = AutoModel.from_pretrained(
+                self.path, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
+            )
+        except Exception as error:
+            raise BadInputError(f"{self.path}: transformers cannot open the model: {get_first_line(error)}") from error
+        # The vision half of a model for images and texts.
+        return getattr(model, "vision_model", model).eval().to(self.device)
 
-    def _prepare(self, image: np.ndarray) -> np.ndarray:
-        sides = choose_sides(image.shape[0], image.shape[1], self.size, self.multiple)
-        unit = resize_image(image, *sides).astype(np.float32) / 255
-        scaled = (unit - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
-        return np.ascontiguousarray(scaled.transpose(2, 0, 1)[None])
+    def _choose_sides(self, height: int, width: int) -> tuple[int, int]:
+        return NetworkFeatures._choose_sides(self, height, width)
 
     def _run(self, session: Any, prepared: np.ndarray) -> list[np.ndarray]:
         import torch
@@ -90,13 +86,8 @@ class HuggingFaceFeatures(BackboneFeatures):
         # Position embeddings of other sizes are interpolated; DINO does so without being asked.
         asks = "interpolate_pos_encoding" in inspect.signature(session.forward).parameters
         options = {"interpolate_pos_encoding": True} if asks else {}
-        try:
-            with torch.inference_mode():
-                answer = session(pixel_values=torch.from_numpy(prepared).to(self.device), **options)
-        except Exception as error:  # whatever a model of this kind raises
-            raise BadInputError(
-                f"{self.path}: the model does not take an input of {prepared.shape}: {get_first_line(error)}"
-            ) from error
+        with torch.inference_mode():
+            answer = session(pixel_values=torch.from_numpy(prepared).to(self.device), **options)
         return [answer.last_hidden_state.float().cpu().numpy()]
 
 
@@ -119,7 +110,7 @@ def _fetch(name: str, local_files_only: bool) -> str:
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
-        raise MissingPartError("hf: features need transformers and torch; pip install 'segvote[torch]'") from error
+        raise MissingPartError(NEEDS_TORCH) from error
     try:
         return snapshot_download(name, allow_patterns=list(FILES), local_files_only=local_files_only)
     except Exception as error:  # the hub has a dozen kinds
@@ -127,23 +118,6 @@ def _fetch(name: str, local_files_only: bool) -> str:
         raise BadInputError(
             f"{name}: no such folder, and no model of that name in the cache of Hugging Face; {advice}"
         ) from error
-
-
-def _load(folder: Path, device: str) -> Any:
-    try:
-        import torch
-        from transformers import AutoModel
-    except ImportError as error:
-        raise MissingPartError("hf: features need transformers and torch; pip install 'segvote[torch]'") from error
-    torch.set_num_threads(1)  # the pipeline works on several images at once instead
-    try:
-        model = AutoModel.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
-        )
-    except Exception as error:
-        raise BadInputError(f"{folder}: transformers cannot open the model: {get_first_line(error)}") from error
-    # Of a model for images and texts, the half that sees.
-    return getattr(model, "vision_model", model).eval().to(device)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

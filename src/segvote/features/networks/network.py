@@ -1,13 +1,12 @@
-"""The frame of all features that a network computes: prepare the image, run the maps, pool them over segments.
-
-A subclass says which model and how an image is prepared; this class holds the session of onnxruntime (made when first
-needed, left behind when the object is copied to another process) and the pooling.
-"""
+"""Features that a network computes: scale the image, run the network, pool its maps over segments."""
 
 from __future__ import annotations
 
-import json
+import hashlib
 from abc import abstractmethod
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,13 @@ import numpy as np
 from segvote.errors import MissingPartError
 from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.networks.devices import CPU, INSTALL, PROVIDERS
-from segvote.features.pooling import make_edges, measure_overlaps, pool
+from segvote.features.pooling import POOLINGS, choose_sides, make_edges, measure_overlaps, resize_image
 
-# One session per model and process, for inputs of any size: a pool copies the extractor with every task, its network
-# need not be built anew.
-_SESSIONS: dict[str, Any] = {}
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+BLOCK = 1 << 24  # bytes that are hashed at a time
+# One session per model, device and process: a pool copies the extractor with every task.
+_SESSIONS: dict[tuple[Any, ...], Any] = {}
 
 
 class NetworkFeatures(FeatureExtractor):
@@ -27,32 +28,61 @@ class NetworkFeatures(FeatureExtractor):
 
     Attributes
     ----------
-    pooling
-        How the cells of a segment become one vector.
-    cell_shift
+    path : str
+        The model or its weights.
+    size : int
+        Longest side of the input in pixels.
+    multiple : int
+        Each side of the input is a multiple of this.
+    divisor, mean, std
+        Red, green and blue become (value / divisor - mean) / std.
+    pooling : str
+        ``mean`` or ``max`` over the cells of a segment.
+    cell_shift : float
         How far a cell's content lies behind its place in the map, in cells; uneven padding makes such shifts.
+    options : tuple of str
+        Attributes that are part of the key.
     """
 
+    path: str
+    size: int
+    multiple: int
+    divisor: float = 255
+    mean: tuple[float, ...] = IMAGENET_MEAN
+    std: tuple[float, ...] = IMAGENET_STD
     pooling: str
     cell_shift: float = 0.0
     device: str = CPU
-    _session: Any = None
+    options: tuple[str, ...] = ("size", "pooling")
 
-    def name_device(self) -> dict[str, str]:
-        """For the key: another device than the CPU gives other digits."""
-        return {} if self.device == CPU else {"device": self.device}
+    def get_key(self) -> dict[str, Any]:
+        # Another device than the CPU gives other digits.
+        device = {} if self.device == CPU else {"device": self.device}
+        return {**self._name_model(), **{name: getattr(self, name) for name in self.options}, **device}
 
     @abstractmethod
     def _name_model(self) -> dict[str, Any]:
-        """Return what tells the model from others; the size of its input does not."""
+        """Name of the features and hash of the weights, for the key."""
 
     @abstractmethod
-    def _load_model(self) -> bytes | str:
-        """Return the serialised ONNX model, or its path; its first input is the image."""
+    def _open_model(self) -> Any:
+        """Start the session of the network, an `onnxruntime.InferenceSession` unless `_run` knows another."""
 
-    @abstractmethod
+    def _get_session(self) -> Any:
+        key = (type(self).__name__, self.device, *_name_content(self.path))
+        if key not in _SESSIONS:
+            _SESSIONS[key] = self._open_model()
+        return _SESSIONS[key]
+
+    def _choose_sides(self, height: int, width: int) -> tuple[int, int]:
+        """Sides of the network's input."""
+        return choose_sides(height, width, self.size, self.multiple)
+
     def _prepare(self, image: np.ndarray) -> np.ndarray:
-        """Turn a uint8 image into the network's input (1, 3, height, width) float32."""
+        """(1, 3, height, width) float32: the network's input."""
+        resized = resize_image(image, *self._choose_sides(*image.shape[:2])).astype(np.float32)
+        scaled = (resized / self.divisor - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
+        return np.ascontiguousarray(scaled.transpose(2, 0, 1)[None])
 
     def compute_maps(self, image: np.ndarray) -> list[np.ndarray]:
         """Run the network on one (H, W, 3) uint8 image; returns one (n_channels, map_h, map_w) per output."""
@@ -67,18 +97,7 @@ class NetworkFeatures(FeatureExtractor):
     def _pool(self, cells: np.ndarray, labels: np.ndarray) -> np.ndarray:
         n_channels, height, width = cells.shape
         overlaps = measure_overlaps(labels, make_edges(height, self.cell_shift), make_edges(width, self.cell_shift))
-        return pool(cells.reshape(n_channels, -1).T, overlaps, self.pooling)
-
-    def _get_session(self) -> Any:
-        if self._session is None:
-            key = json.dumps({**self._name_model(), **self.name_device()}, sort_keys=True)
-            if key not in _SESSIONS:
-                _SESSIONS[key] = make_session(self._load_model(), self.device)
-            self._session = _SESSIONS[key]
-        return self._session
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_session"}
+        return POOLINGS[self.pooling](cells.reshape(n_channels, -1).T, overlaps)
 
 
 def make_session(model: bytes | str, device: str = CPU) -> Any:
@@ -91,8 +110,28 @@ def make_session(model: bytes | str, device: str = CPU) -> Any:
     options.log_severity_level = 3
     # Falling back, from one processor to the same, would only print a banner for each model that cannot be opened.
     wanted = PROVIDERS[device]
-    providers = list(dict.fromkeys([wanted, PROVIDERS[CPU]]))  # what a device cannot compute, the CPU does
+    providers = list(dict.fromkeys([wanted, PROVIDERS[CPU]]))  # the CPU computes what a device cannot
     session = onnxruntime.InferenceSession(model, options, providers=providers, enable_fallback=0)
-    if session.get_providers()[0] != wanted:  # onnxruntime goes on without a driver, and says so on stderr only
+    if session.get_providers()[0] != wanted:  # without a driver onnxruntime continues, with a warning on stderr
         raise MissingPartError(f"onnxruntime could not start the device {device}: is its driver installed? {INSTALL}")
     return session
+
+
+def hash_files(files: Iterable[str | Path]) -> str:
+    """SHA-256 of the contents of files, one after the other; read again only where a file has changed."""
+    return _hash_contents(*map(_name_content, files))
+
+
+def _name_content(path: str | Path) -> tuple[str, int, int]:
+    status = Path(path).stat()
+    return str(path), status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=16)
+def _hash_contents(*files: tuple[str, int, int]) -> str:
+    digest = hashlib.sha256()
+    for path, *_ in files:
+        with open(path, "rb") as opened:
+            while block := opened.read(BLOCK):
+                digest.update(block)
+    return digest.hexdigest()

@@ -1,11 +1,8 @@
-"""Build small ONNX graphs of convolutions from arrays.
-
-Just what plain image networks need: a builder that names values itself and gives back the serialised model.
-"""
+"""Build ONNX models of plain image networks from arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,13 +23,9 @@ class GraphBuilder:
         """Add a convolution; `weight` is (out, in / groups, height, width)."""
         return self.add("Conv", [source, self.store(weight), self.store(bias)], **attributes)
 
-    def clip(self, source: str, low: float, high: float) -> str:
-        """Add a clip; ``clip(x, 0, 6)`` is ReLU6."""
-        return self.add("Clip", [source, self.store(np.float32(low)), self.store(np.float32(high))])
-
-    def add(self, kind: str, sources: Sequence[str], output: str | None = None, **attributes: Any) -> str:
+    def add(self, kind: str, sources: Sequence[str], **attributes: Any) -> str:
         """Add any node with one output."""
-        name = output or f"value{len(self._nodes)}"
+        name = f"value{len(self._nodes)}"
         self._nodes.append(helper.make_node(kind, list(sources), [name], **attributes))
         return name
 
@@ -42,10 +35,10 @@ class GraphBuilder:
         self._weights.append(numpy_helper.from_array(np.asarray(array), name))
         return name
 
-    def build(self, outputs: Mapping[str, Sequence[int | str]]) -> bytes:
-        """Serialise the graph with the input ``image`` (1, 3, height, width) and these outputs (name to shape)."""
+    def build(self, outputs: Iterable[str]) -> bytes:
+        """Serialise the graph with the input ``image`` (1, 3, height, width) and some of its values as outputs."""
         image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, "height", "width"])
-        answers = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()]
+        answers = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
         graph = helper.make_graph(self._nodes, "segvote", [image], answers, self._weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
         return model.SerializeToString()

@@ -130,14 +130,8 @@ def name_files(refine: str) -> str:
 
 
 def hash_refiner(refine: str) -> str:
-    """SHA-256 of both files and their weights; read again only where a file has changed."""
-    files = list_files(refine)
-    return _hash_files(*((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-
-
-@lru_cache(maxsize=4)
-def _hash_files(*files: tuple[str, int, int]) -> str:
-    return "+".join(hash_model(path) for path, *_ in files)
+    """SHA-256 of both files and their weights."""
+    return "+".join(hash_model(str(file)) for file in list_files(refine))
 
 
 def open_sam(refine: str, sha256: str, device: str = CPU) -> Sam:
