@@ -169,6 +169,6 @@ def _read(path: Path) -> tuple[str, Drawing]:
         raise DamagedFileError(f"{path} is missing; annotate again")
     record = convert_record(read_json(path), _DrawingRecord, path)
     drawing = convert_record(record.drawing, Drawing, path)
-    if drawing.way not in WAYS or drawing.way == "auto" or drawing.line_model.filter not in FILTERS:
+    if drawing.way not in WAYS or drawing.way == "auto" or drawing.filter not in FILTERS:
         raise DamagedFileError(f"{path} holds no way of drawing that this version knows; annotate again")
     return record.key, drawing
