@@ -25,10 +25,9 @@ from segvote.datasets import make_surfaces
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
 from segvote.io.images import resize_labels
 from segvote.masks import Decided, Drawing, choice, draw_mask, outline, scale_heat, sharpen
-from segvote.masks.lines import LineModel
+from segvote.masks.lines import LineFilter
 from segvote.metrics import has_outline, measure_boundary_f, measure_iou
 from segvote.metrics.overlap import split_truth
-from segvote.progress import ignore_progress
 from segvote.run.run import Run
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.drawing.choosing import count_surfaces, sample_images, weigh_lines
@@ -67,8 +66,8 @@ class Judged:
 
     def draw_coarse(self) -> np.ndarray:
         found, heat = self.superpixels, self.decided.heat.take(self.decided.labels)
-        warm = np.bincount(found.labels.ravel(), weights=heat.ravel()) / found.superpixels.areas
-        return sharpen(found.superpixels, warm).take(found.labels)
+        warm = np.bincount(found.labels.ravel(), weights=heat.ravel()) / found.areas
+        return sharpen(found, warm).take(found.labels)
 
     def judge(self, drawn: np.ndarray) -> tuple[float, float]:
         """IoU and Boundary F of a mask."""
@@ -133,20 +132,16 @@ def measure_lines(given: Given) -> dict[str, Any]:
 
 def _count(run: Run) -> tuple[list[WriteTask], Counts]:
     negative, positive = sample_images(list_tasks(run))
-    return positive, count_surfaces(run.folder, negative, positive, Resources(1), ignore_progress)
+    return positive, count_surfaces(run.folder, negative, positive, Resources(1))
 
 
 def _redraw_lines(judged: list[Judged], counts: Counts, shares: tuple[float, float]) -> float:
     before, choice.FALSE_SHARES = choice.FALSE_SHARES, shares
     try:
-        drawing = _make_drawing(choice.choose_filter(*counts)[0])
+        drawing = Drawing("lines", "", *choice.choose_filter(*counts)[:3])
     finally:
         choice.FALSE_SHARES = before
     return float(np.mean([one.draw(drawing)[0] for one in judged]))
-
-
-def _make_drawing(model: LineModel) -> Drawing:
-    return Drawing("lines", "", **vars(model.filter), low=model.low, high=model.high)
 
 
 def measure_choice(given: Given) -> dict[str, Any]:
@@ -155,9 +150,10 @@ def measure_choice(given: Given) -> dict[str, Any]:
     for folder in given.sets:
         run = Run(folder)
         judged, (positive, counts) = list_judged(run, given.quick), _count(run)
-        model, share = choice.choose_filter(*counts)
-        evidence = weigh_lines(run.folder, positive, model, share, Resources(1))
-        ious = [float(np.mean([one.draw(way)[0] for one in judged])) for way in (REGIONS, _make_drawing(model))]
+        *model, share = choice.choose_filter(*counts)
+        lines = Drawing("lines", "", *model)
+        evidence = weigh_lines(run.folder, positive, lines, share, Resources(1))
+        ious = [float(np.mean([one.draw(way)[0] for one in judged])) for way in (REGIONS, lines)]
         n_wrong += (ious[1] > ious[0]) != evidence.is_lines
         figures = " ".join(f"{figure:.2f}" for figure in vars(evidence).values())
         rows[folder.name] = f"{figures} lines {evidence.is_lines} IoU {ious[0]:.3f} {ious[1]:.3f}"
@@ -185,7 +181,7 @@ def _draw_one(path: Path, side: int, truth: np.ndarray, way: str) -> tuple[float
     inside = resize_labels(truth, labels.shape)
     shares = np.bincount(labels.ravel(), weights=inside.ravel()) / np.bincount(labels.ravel())
     decided = Decided(labels, shares, shares > 0.5, np.full(len(shares), -1, np.int8))
-    superpixels, drawing = segment_superpixels(picture, labels), Drawing(way, channel=0, sign=-1, low=3.0, high=6.0)
+    superpixels, drawing = segment_superpixels(picture, labels), Drawing(way, "", LineFilter(0, -1, 0), 3.0, 6.0)
     began = time.process_time()
     mask = draw_mask(decided, superpixels, drawing, side, partial(read_picture, path))
     resize_labels(mask, (side, side))

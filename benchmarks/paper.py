@@ -41,7 +41,7 @@ from paper_experiments import (
 )
 from segvote.datasets.paper_table import COLUMNS, MEAN, PAPER_METHODS, PAPER_TABLE, PITTCAR
 from segvote.evaluation.compare_results import FINISH, Combination, Comparison, Result
-from segvote.io.atomic import write_text
+from segvote.io.files import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
 from segvote.report.experiment_tables import format_markdown, format_text
 from segvote.report.figures import Line, draw_lines

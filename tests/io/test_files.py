@@ -9,8 +9,7 @@ import pytest
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnwritableFileError
 from segvote.io.arrays import read_arrays
-from segvote.io.atomic import atomic_path, remove_leftovers, write_bytes, write_text
-from segvote.io.files import hold_folder
+from segvote.io.files import atomic_path, hold_folder, remove_leftovers, write_bytes, write_text
 from segvote.io.images import hash_file, read_image
 from segvote.io.imports import read_any
 from segvote.io.imports.cvat import read_cvat_xml

@@ -8,9 +8,9 @@ import tifffile
 from PIL import Image
 
 from segvote.errors import UnreadableImageError
+from segvote.io.decoding import count_pages
 from segvote.io.images import read_image, read_image_size
 from segvote.io.picture_formats import WINDOWS, PictureView, choose_window, name_view, split_view
-from segvote.io.tiff_stacks import count_pages
 
 SHAPE = (12, 16)
 

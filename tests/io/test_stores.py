@@ -50,9 +50,9 @@ class Steps(dict):
         self[step] = total
 
 
-def fetch(uri, **options):
+def fetch(uri):
     steps = Steps()
-    return fetch_folder(uri, steps, **options), steps
+    return fetch_folder(uri, steps), steps
 
 
 def write(uri, **contents):
@@ -117,7 +117,7 @@ def test_a_store_that_does_not_answer_is_one_line(memory, monkeypatch):
 def test_a_name_that_leads_out_is_refused(name, memory, monkeypatch, tmp_path):
     listed = {f"/bucket/with/{name}": {"type": "file", "size": 4, "created": 1.0}}
     monkeypatch.setattr(type(memory), "find", lambda *arguments, **options: listed)
-    with pytest.raises(BadInputError, match="is no path below a folder"):
+    with pytest.raises(BadInputError, match=r"no folder can hold|below its folder"):
         fetch("memory://bucket/with")
     assert not list(tmp_path.rglob("*evil*"))
 
@@ -153,16 +153,6 @@ def test_an_address_may_be_that_of_a_file(uri):
 def test_nothing_at_an_address_is_an_error(memory):
     with pytest.raises(BadInputError, match="found nothing at memory://bucket/none"):
         fetch("memory://bucket/none")
-
-
-def test_a_file_that_came_in_part_is_an_error(memory, monkeypatch):
-    put("memory://bucket/with", a=b"12345")
-    with monkeypatch.context() as patch:
-        patch.setattr(type(memory), "get_file", lambda self, path, target, **_: Path(target).write_bytes(b"12"))
-        with pytest.raises(BadInputError, match="did not arrive whole"):
-            fetch("memory://bucket/with")
-    path, _ = fetch("memory://bucket/with")
-    assert (path / "a.txt").read_bytes() == b"12345"
 
 
 def test_changes_are_sent_once(uri):

@@ -50,13 +50,13 @@ def test_filter_is_the_one_that_finds_most():
     selected = np.zeros_like(negative)
     selected[:, 50] = 8
     selected[5, 50], selected[5, 200] = 6, 2
-    model, share = choose_filter(negative, [selected, selected])
-    assert model.filter == FILTERS[5] and share == pytest.approx(0.25)
+    line_filter, low, high, share = choose_filter(negative, [selected, selected])
+    assert line_filter == FILTERS[5] and share == pytest.approx(0.25)
     # The first steps at which at most .1 and .03 of a quarter are left.
-    assert (model.low, model.high) == (98 / STEPS_PER_UNIT, 100 / STEPS_PER_UNIT)
+    assert (low, high) == (98 / STEPS_PER_UNIT, 100 / STEPS_PER_UNIT)
 
 
 def test_surfaces_that_do_not_differ_have_no_lines():
     negative = np.zeros((len(FILTERS), N_STEPS), dtype=np.int64)
     negative[:, :100] = 10
-    assert choose_filter(negative, [negative])[1] == 0
+    assert choose_filter(negative, [negative])[3] == 0

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, draw_mask
+from segvote.masks import Decided, Drawing, Superpixels, draw_mask
 from segvote.masks.lines import (
     FILTERS,
     GRAIN,
@@ -12,7 +12,6 @@ from segvote.masks.lines import (
     PEAK_SHARE,
     STEPS_PER_UNIT,
     LineFilter,
-    LineModel,
     count_responses,
     draw_lines,
     measure_peaks,
@@ -20,7 +19,7 @@ from segvote.masks.lines import (
     remove_grain,
 )
 
-DARK = LineModel(LineFilter(channel=0, sign=-1, radius=4), low=5.0, high=15.0)
+DARK = LineFilter(channel=0, sign=-1, radius=4)
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_response_is_the_top_hat_of_the_channel(sign):
 def test_lines_are_the_crack_in_selected_segments(cracked):
     selected = np.zeros((60, 80), dtype=bool)
     selected[20:40, :60] = True
-    found = draw_lines(cracked, selected, DARK)
+    found = draw_lines(cracked, selected, DARK, low=5.0, high=15.0)
     assert found[30:32, 12:60].all()
     assert found[:25].sum() == found[37:].sum() == 0
     # Followed a little out of the selected segments, not to the end.
@@ -67,8 +66,7 @@ def test_lines_are_the_crack_in_selected_segments(cracked):
 
 
 def test_lines_too_faint_for_the_higher_threshold_are_dropped(cracked):
-    faint = LineModel(DARK.filter, low=5.0, high=60.0)
-    assert not draw_lines(cracked, np.ones((60, 80), dtype=bool), faint).any()
+    assert not draw_lines(cracked, np.ones((60, 80), dtype=bool), DARK, low=5.0, high=60.0).any()
 
 
 def test_counts_are_those_of_sorted_responses(cracked):
@@ -104,9 +102,9 @@ def make_decided(user_labels):
 
 
 def draw_surface(decided, picture):
-    one = Superpixels(np.ones(1), np.zeros((1, 3)), np.zeros((0, 2), int), np.zeros(0), np.zeros(1, int))
-    drawing = Drawing("lines", channel=0, sign=-1, radius=4, low=5.0, high=15.0)
-    return draw_mask(decided, SuperpixelMap(decided.labels, one), drawing, 80, lambda size: picture)
+    edges = np.zeros((0, 2), int), np.zeros(0)
+    one = Superpixels(decided.labels, np.ones(1), np.zeros((1, 3)), *edges, np.zeros(1, int))
+    return draw_mask(decided, one, Drawing("lines", "", DARK, low=5.0, high=15.0), 80, lambda size: picture)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def make_row(colours, segments):
     n = len(colours)
     lab = np.column_stack([colours, np.zeros(n), np.zeros(n)]).astype(float)
     edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
-    return Superpixels(np.full(n, 100.0), lab, edges, np.full(n - 1, 10.0), np.array(segments))
+    return Superpixels(np.arange(n)[None], np.full(n, 100.0), lab, edges, np.full(n - 1, 10.0), np.array(segments))
 
 
 def test_the_mask_moves_to_the_edge_of_the_picture():

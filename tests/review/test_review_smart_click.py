@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.masks import SuperpixelMap, Superpixels
+from segvote.masks import Superpixels
 from segvote.review.smart_click import find_region, list_nested
 from segvote.segmentation.labels import list_edges
 
@@ -16,7 +16,7 @@ def make_superpixels(colours, segments):
     labels = np.kron(np.arange(SIDE * SIDE).reshape(SIDE, SIDE), np.ones((4, 4), dtype=int))
     edges, lengths = list_edges(labels)
     areas = np.full(SIDE * SIDE, 16.0)
-    return SuperpixelMap(labels, Superpixels(areas, colours.reshape(-1, 3), edges, lengths, segments.ravel()))
+    return Superpixels(labels, areas, colours.reshape(-1, 3), edges, lengths, segments.ravel())
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def list_nested_plainly(graph, start, allowed):
 
 def test_nested_regions_are_those_of_the_formula():
     rng = np.random.default_rng(1)
-    graph = make_superpixels(rng.normal(size=(SIDE, SIDE, 3)), np.zeros((SIDE, SIDE), dtype=int)).superpixels
+    graph = make_superpixels(rng.normal(size=(SIDE, SIDE, 3)), np.zeros((SIDE, SIDE), dtype=int))
     allowed = rng.random(SIDE * SIDE) < 0.8
     allowed[30] = True
     order, contrasts = list_nested(graph, 30, allowed)

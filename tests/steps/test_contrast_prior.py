@@ -57,6 +57,6 @@ def test_a_reopened_run_has_the_prior_that_it_voted_with(scenes, tmp_path, monke
     settings = Settings(n_segments=20, size=96, draw="segments", detail="contrast", feature_options={"size": 96})
     monkeypatch.setattr(prior, "MIN_AGREEMENT", 0.0)
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
-    monkeypatch.setattr(prior, "measure_image_peaks", lambda item: pytest.fail("measured again"))
+    monkeypatch.setattr(prior, "measure_peaks", lambda *_: pytest.fail("measured again"))
     table = reopen(Run(run.folder.path)).table
     assert 0 <= table.prior.min() < table.prior.max() < 1

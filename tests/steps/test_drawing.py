@@ -50,7 +50,7 @@ def cracked(tmp_path_factory):
 
 def test_cracks_are_drawn_as_lines_and_the_record_says_why(cracked):
     run = Run(cracked / "run")
-    assert run.drawing.way == "lines" and run.drawing.channel == 0 and run.drawing.sign == -1
+    assert run.drawing.way == "lines" and run.drawing.filter[:2] == (0, -1)
     assert run.record.drawing == DrawingChoice("lines", run.drawing.reason)
     assert "longer than wide" in run.drawing.reason
     assert max(bag.area for bag in run.bags) < 0.06
@@ -109,7 +109,7 @@ def test_a_damaged_drawing_is_named(cracked, tmp_path):
     whole = path.read_text()
     record = json.loads(whole)
     try:
-        for change in ({"way": "auto"}, {"radius": 77}, {"low": "x"}):
+        for change in ({"way": "auto"}, {"filter": [0, 1, 77]}, {"low": "x"}):
             path.write_text(json.dumps({**record, "drawing": {**record["drawing"], **change}}))
             with pytest.raises(DamagedFileError, match="drawing"):
                 _ = Run(cracked / "run").drawing

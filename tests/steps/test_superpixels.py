@@ -48,7 +48,7 @@ def test_a_superpixel_belongs_to_its_majority_segment(cat, nested):
         segments = crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40).labels
     else:
         segments = np.add.outer(np.arange(len(cat)) // 5 * 9, np.arange(cat.shape[1]) // 20)
-    found = measure_superpixels(cat.astype(np.float32), segments, fine.labels).superpixels.segments
+    found = measure_superpixels(cat.astype(np.float32), segments, fine.labels).segments
     for superpixel, segment in enumerate(found):
         counts = np.bincount(segments[fine.labels == superpixel])
         assert segment == np.flatnonzero(counts == counts.max())[-1]
@@ -60,8 +60,8 @@ def test_kept_superpixels_need_no_picture(cat, tmp_path):
     cut = fetch_superpixels(RunFolder(tmp_path), "key", segments, tmp_path / "cat.png")
     kept = fetch_superpixels(RunFolder(tmp_path), "key", segments, tmp_path / "no such file")
     assert np.array_equal(cut.labels, kept.labels)
-    for name, values in vars(cut.superpixels).items():
-        assert np.array_equal(values, getattr(kept.superpixels, name)), name
+    for name, values in vars(cut).items():
+        assert np.array_equal(values, getattr(kept, name)), name
 
 
 def test_small_pictures_are_drawn_without_their_pixels(cat):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from nonsense import STRANGE
 
 ROUTES = (
-    *("/", "/static/app.js", "/api/run", "/api/status", "/api/update?since=0", "/api/doctor", "/api/images/0/picture"),
+    *("/", "/static/app.js", "/api/run", "/api/status", "/api/update/0", "/api/doctor", "/api/images/0/picture"),
     *("/api/images/1/thumb", "/api/images/2/map", "/api/images/0/mask", "/api/images/1/small-mask"),
     *("/api/images/0/segments/1/crop", "/api/images/0/segments/1/votes"),
 )

@@ -16,7 +16,7 @@ import pytest
 from commands import EVERY_COMMAND, World, list_outputs, read_outputs
 
 from segvote.io.arrays import read_arrays
-from segvote.io.atomic import remove_leftovers
+from segvote.io.files import remove_leftovers
 from segvote.io.tables import read_json
 
 STOPPED = "segvote: stopped; repeat the command to continue where it was"

@@ -21,7 +21,7 @@ from segvote.io.tables import write_json
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.steps.export import export
-from segvote.steps.label_maps import LabelMaps
+from segvote.steps.label_maps import find_label_map, segment_by_map
 
 
 class Attack:
@@ -44,9 +44,8 @@ def make_npy(header, data=b""):
 
 
 def read_label_map(path):
-    maps = LabelMaps.open(path.parent)
-    _, cut = maps(Bag(f"with/{path.stem}.png", "with", path, ""))
-    return cut(np.zeros((10, 10, 3), np.uint8), 5)
+    found = find_label_map(path.parent, Bag(f"with/{path.stem}.png", "with", path, ""))
+    return segment_by_map(found, np.zeros((10, 10, 3), np.uint8), 5)
 
 
 def test_pickles_that_run_code_are_refused(tmp_path):

@@ -19,7 +19,7 @@ from PIL import Image
 
 from segvote.datasets.cutouts import OBJECTS, Cutout, cut_card, cut_object, open_bundled
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.io.atomic import write_bytes
+from segvote.io.files import write_bytes
 from segvote.io.masks import encode_png, write_mask
 from segvote.types import WITH, WITHOUT
 

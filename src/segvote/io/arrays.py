@@ -13,14 +13,12 @@ import zlib
 from collections.abc import Container
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, BinaryIO
 
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.atomic import atomic_path
 from segvote.io.decoding import MAX_PIXELS
-from segvote.io.files import open_regular
+from segvote.io.files import atomic_path, open_regular
 from segvote.memory_budget import check_budget, measure_on_disk
 
 # Label maps shrink nearly as much at the lowest level as at the highest, in a quarter of the time.
@@ -29,7 +27,7 @@ COMPRESS_LEVEL = 1
 # The header of an array is parsed as Python; CPython 3.11 loses count when two threads do so at once (SystemError).
 _READING = threading.Lock()
 
-# What numpy and zipfile raise on damaged bytes: the header of an array is a Python expression in words.
+# Errors of numpy and zipfile on damaged bytes: the header of an array is a Python expression.
 DAMAGE = (
     OSError, ValueError, KeyError, EOFError, NotImplementedError, MemoryError, OverflowError, SyntaxError, TypeError,
     RuntimeError, TokenError, struct.error, zipfile.BadZipFile, zlib.error,
@@ -58,9 +56,15 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
     try:
         # numpy leaves the file open when it is no zip file; we do not.
         with _READING, open_regular(path) as file, np.load(file, allow_pickle=False) as archive:
-            _check_count(file, archive)
+            # An archive may list fewer members than its end says: a wrong length in the list hides those behind.
+            file.seek(-22, os.SEEK_END)
+            n_members = int.from_bytes(file.read(22)[10:12], "little")
+            if n_members != len(archive.files):
+                raise zipfile.BadZipFile(f"{n_members} arrays are promised, {len(archive.files)} are listed")
             wanted = [name for name in archive.files if names is None or name in names]
-            _check_sizes(Path(path), archive, wanted)
+            # Arrays of more than the budget are refused, unless they take that much on the disk already.
+            sizes = {entry.filename.removesuffix(".npy"): entry.file_size for entry in archive.zip.infolist()}
+            check_budget(sum(sizes[name] for name in wanted), Path(path), at_least=measure_on_disk(Path(path)))
             return {name: archive[name] for name in wanted}
     except FileNotFoundError as error:
         raise DamagedFileError(f"{path} is missing; run the command that made it again") from error
@@ -68,23 +72,8 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
         raise DamagedFileError(f"{path} is damaged ({error}); delete it and run the command again") from error
 
 
-def _check_count(file: BinaryIO, archive: Any) -> None:
-    """Refuse an archive that lists fewer members than its end says: a wrong length in the list hides those behind."""
-    file.seek(-22, os.SEEK_END)
-    n_members = int.from_bytes(file.read(22)[10:12], "little")
-    if n_members != len(archive.files):
-        raise zipfile.BadZipFile(f"{n_members} arrays are promised, {len(archive.files)} are listed")
-
-
-def _check_sizes(path: Path, archive: Any, names: list[str]) -> None:
-    """Refuse arrays that would unpack to more than the budget, unless they take that much on the disk already."""
-    wanted = {f"{name}.npy" for name in names} | set(names)
-    n_bytes = sum(entry.file_size for entry in archive.zip.infolist() if entry.filename in wanted)
-    check_budget(n_bytes, path, at_least=measure_on_disk(path))
-
-
 def read_if_whole(path: Path | str, names: Container[str] | None = None) -> dict[str, np.ndarray] | None:
-    """As `read_arrays`, or None where the file is absent or damaged: then it is made again."""
+    """As `read_arrays`, or None where the file is absent or damaged."""
     try:
         return read_arrays(path, names)
     except DamagedFileError:
@@ -100,7 +89,10 @@ def read_mat(path: Path | str, variable: str, max_numbers: int | None = None) ->
 
     try:
         shapes = {name: shape for name, shape, _ in whosmat(path)}
-        _check_variable(path, variable, shapes, max_numbers)
+        if variable not in shapes:
+            raise BadInputError(f"{path}: expected the variable {variable!r}, got {', '.join(shapes) or 'none'}")
+        if max_numbers is not None and np.prod(shapes[variable], dtype=float) > max_numbers:
+            raise BadInputError(f"{path}: {variable} is {shapes[variable]}; at most {max_numbers} numbers are accepted")
         return np.asarray(loadmat(path, variable_names=[variable])[variable])
     except NotImplementedError as error:
         # scipy reads the formats up to 7; 7.3 is HDF5.
@@ -109,19 +101,8 @@ def read_mat(path: Path | str, variable: str, max_numbers: int | None = None) ->
         ) from error
     except BadInputError:
         raise
-    except Exception as error:  # damaged files raise whatever the parser stumbles over
+    except Exception as error:  # damaged files raise errors of many kinds
         raise BadInputError(f"{path}: expected a MATLAB file, which this is not ({error}); unpack it again") from error
-
-
-def _check_variable(
-    path: Path | str, variable: str, shapes: dict[str, tuple[int, ...]], max_numbers: int | None
-) -> None:
-    if variable not in shapes:
-        raise BadInputError(
-            f"{path}: expected the variable {variable!r}, got {', '.join(shapes) or 'none'}; give files that hold it"
-        )
-    if max_numbers is not None and np.prod(shapes[variable], dtype=float) > max_numbers:
-        raise BadInputError(f"{path}: {variable} is {shapes[variable]}; at most {max_numbers} numbers are accepted")
 
 
 def read_ucm(path: Path | str) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Pictures on disk to arrays: always (h, w, 3) uint8 RGB in the displayed orientation, whatever the file holds.
+"""Pictures on disk to arrays: always (h, w, 3) uint8 RGB in the displayed orientation.
 
-What cannot be read raises `UnreadableImageError` with a short reason. Rules for unusual files: transparency is laid on
+An unreadable file raises `UnreadableImageError` with a short reason. Rules for unusual files: transparency is laid on
 white; 16-bit channels keep their high byte, except that grey TIFF pages whose values all fit 12 bits count as 12-bit
-(cameras and microscopes write those); other widths follow `scale_to_bytes`; only the first page or frame is read.
+(cameras and microscopes write those); other widths follow `convert_to_bytes`; only the first page or frame is read.
 A path may ask for another page or another window: see `segvote.io.picture_formats`.
 """
 
@@ -18,10 +18,15 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
-from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, read_orientation
-from segvote.io.files import open_regular
+from segvote.io.decoding import (
+    MAX_PIXELS,
+    check_regular_file,
+    convert_to_bytes,
+    open_picture,
+    orient,
+    read_orientation,
+)
 from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions, split_view
-from segvote.io.tiff_stacks import scale_to_bytes
 from segvote.kernels.pixels import resize_labels
 
 __all__ = [
@@ -55,95 +60,75 @@ def list_images(folder: Path | str) -> list[Path]:
             f"expected a folder of images, got {folder}, which is {'a file' if folder.exists() else 'absent'}"
         )
     found: list[Path] = []
-    _collect_images(folder, set(), found)
+    visited = set()
+    for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse_unlisted):
+        status = os.stat(root)
+        if (status.st_dev, status.st_ino) in visited:
+            folders.clear()
+            continue
+        visited.add((status.st_dev, status.st_ino))
+        # Real folders first: a link to one of them must not take its place in the listing.
+        folders[:] = sorted(_list_visible(folders), key=lambda name: (os.path.islink(os.path.join(root, name)), name))
+        found += [
+            Path(root, name)
+            for name in _list_visible(files)
+            if os.path.splitext(name)[1].lower() in list_readable_extensions()
+        ]
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
 
 
-def _collect_images(folder: Path, visited: set[tuple[int, int]], found: list[Path]) -> None:
-    try:
-        status = folder.stat()
-        if (status.st_dev, status.st_ino) in visited:
-            return
-        visited.add((status.st_dev, status.st_ino))
-        entries = sorted(
-            (entry for entry in os.scandir(folder) if not entry.name.startswith(".")), key=lambda e: e.name
-        )
-    except OSError as error:
-        raise BadInputError(
-            f"cannot list the folder {folder}: {error.strerror}; give permission or remove it"
-        ) from error
-    folders = [entry for entry in entries if _is_folder(entry)]
-    found += [Path(entry) for entry in entries if entry not in folders and _is_image(entry)]
-    # Real folders first: a link to one of them must not take its place in the listing.
-    for entry in sorted(folders, key=lambda entry: entry.is_symlink()):
-        _collect_images(Path(entry), visited, found)
+def _list_visible(names: list[str]) -> list[str]:
+    return [name for name in names if not name.startswith(".")]
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that points to itself
-        return False
-
-
-def _is_image(entry: os.DirEntry[str]) -> bool:
-    return os.path.splitext(entry.name)[1].lower() in list_readable_extensions()
+def _refuse_unlisted(error: OSError) -> None:
+    raise BadInputError(
+        f"cannot list the folder {error.filename}: {error.strerror}; give permission or remove it"
+    ) from error
 
 
 def read_image(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:
     """Read a picture as it is displayed: (h, w, 3) uint8 RGB, contiguous, writeable, EXIF orientation applied.
 
-    JPEG, PNG, WebP, BMP, TIFF (first page) or GIF (first frame), recognised by content. `UnreadableImageError` says
-    whether it is missing, empty, damaged, truncated, of more than `max_pixels`, or no picture.
+    JPEG, PNG, WebP, BMP, TIFF (first page) or GIF (first frame), recognised by content. The reason in an
+    `UnreadableImageError`: missing, empty, damaged, truncated, of more than `max_pixels`, or no picture.
     """
-    with open_picture(path, max_pixels) as picture:
-        return np.array(_convert_to_rgb(orient(picture)), dtype=np.uint8, order="C")
+    return _decode(path, max_pixels=max_pixels)[0]
 
 
 def read_enough(path: Path | str, longest: int = 2 * SEEN) -> tuple[np.ndarray, tuple[int, int]]:
-    """As `read_image`, for what is scaled down anyway; and (height, width) of the whole picture.
+    """As `read_image`, for pictures that are scaled down anyway; and (height, width) of the whole picture.
 
     A JPEG file is decoded at the smallest half, quarter or eighth whose longer side has at least `longest` pixels, for
     a fraction of the time and memory.
     """
-    with open_picture(path) as picture:
-        width, height = picture.size
-        if picture.format == "JPEG" and picture.mode in ("L", "RGB"):
-            scale = longest / max(width, height)
-            picture.draft(picture.mode, (ceil(width * scale), ceil(height * scale)))
-        image = np.array(_convert_to_rgb(orient(picture)), dtype=np.uint8, order="C")
-        is_turned = read_orientation(picture) >= 5
-    return image, (width, height) if is_turned else (height, width)
+    return _decode(path, longest)
 
 
 def read_small_image(path: Path | str, longest: int) -> np.ndarray:
-    """As `read_image`, for people to look at: with a longest side of about `longest` or less.
-
-    JPEG files are decoded at a fraction of their size.
-    """
-    with open_picture(path) as picture:
-        _shrink_decoder(picture, "RGB", longest)
-        return _resize_roughly(np.array(_convert_to_rgb(orient(picture))), longest)
+    """As `read_image`, for display: with a longest side of about `longest` or less."""
+    return _resize_roughly(_decode(path, CLOSE_ENOUGH[0] * longest)[0], longest)
 
 
 def read_light(path: Path | str, longest: int) -> tuple[np.ndarray, tuple[int, int]]:
-    """As `read_small_image`, light and shade alone, (h, w) uint8; and (height, width) of the whole picture."""
-    with open_picture(path) as picture:
-        width, height = picture.size
-        _shrink_decoder(picture, "L", longest)
+    """As `read_small_image`, brightness alone, (h, w) uint8; and (height, width) of the whole picture."""
+    light, size = _decode(path, CLOSE_ENOUGH[0] * longest, "L")
+    return _resize_roughly(light, longest), size
+
+
+def _decode(
+    path: Path | str, longest: float | None = None, mode: str = "RGB", max_pixels: int = MAX_PIXELS
+) -> tuple[np.ndarray, tuple[int, int]]:
+    """Pixels of a picture, of a JPEG file at a fraction of its size; and (height, width) of the whole picture."""
+    with open_picture(path, max_pixels) as picture:
+        size = _read_size(picture)
+        if longest is not None and picture.format == "JPEG" and picture.mode in ("L", "RGB"):
+            width, height = (ceil(side * longest / max(size)) for side in picture.size)
+            picture.draft("L" if picture.mode == "L" else mode, (width, height))
         upright = orient(picture)
-        is_grey = upright.mode == "L" and not upright.has_transparency_data
-        light = np.array(upright if is_grey else _convert_to_rgb(upright).convert("L"))
-        is_turned = read_orientation(picture) >= 5
-    return _resize_roughly(light, longest), (width, height) if is_turned else (height, width)
-
-
-def _shrink_decoder(picture: Image.Image, mode: str, longest: int) -> None:
-    """Let a JPEG file be decoded to `mode`, at the fraction of its size that is about `longest`, or larger."""
-    if picture.format == "JPEG" and picture.mode in ("L", "RGB"):
-        scale = CLOSE_ENOUGH[0] * longest / max(picture.size)
-        width, height = (max(1, round(side * scale)) for side in picture.size)
-        picture.draft(picture.mode if picture.mode == "L" else mode, (width, height))
+        if mode == "RGB" or upright.mode != "L" or upright.has_transparency_data:
+            upright = _convert_to_rgb(upright).convert(mode)
+        return np.array(upright, dtype=np.uint8, order="C"), size
 
 
 def _resize_roughly(image: np.ndarray, longest: int) -> np.ndarray:
@@ -153,17 +138,20 @@ def _resize_roughly(image: np.ndarray, longest: int) -> np.ndarray:
 def read_image_size(path: Path | str) -> tuple[int, int]:
     """(height, width) of the picture as it is displayed; most formats have it in their header."""
     with open_picture(path, max_pixels=np.iinfo(np.int64).max) as picture:
-        width, height = picture.size
-        turned = read_orientation(picture) >= 5
-    return (width, height) if turned else (height, width)
+        return _read_size(picture)
+
+
+def _read_size(picture: Image.Image) -> tuple[int, int]:
+    width, height = picture.size
+    return (width, height) if read_orientation(picture) >= 5 else (height, width)
 
 
 def hash_file(path: Path | str) -> str:
-    """SHA-256 of the file's bytes, in hexadecimal; of a view, of these and of what of the file is read."""
+    """SHA-256 of the file's bytes, in hexadecimal; of a view, of these and the view's name."""
     path, view = split_view(Path(path))
     check_regular_file(path)
     try:
-        with open_regular(path) as file:
+        with path.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UnreadableImageError(f"{path}: cannot be read ({error.strerror})") from error
@@ -185,15 +173,9 @@ def resize_image(image: np.ndarray, longest: int, enlarge: bool = False) -> np.n
 
 def _convert_to_rgb(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith(("I", "F")):
-        return Image.fromarray(_convert_to_bytes(picture)).convert("RGB")
+        values = convert_to_bytes(np.asarray(picture), may_be_12_bit=picture.format == "TIFF")
+        return Image.fromarray(values).convert("RGB")
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
-        white = Image.new("RGBA", picture.size, "white")
-        return Image.alpha_composite(white, picture).convert("RGB")
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     return picture.convert("RGB")
-
-
-def _convert_to_bytes(picture: Image.Image) -> np.ndarray:
-    values = np.asarray(picture)
-    is_12_bit = picture.format == "TIFF" and values.dtype.itemsize == 2 and values.max() < 4096
-    return scale_to_bytes(values, n_bits=12 if is_12_bit else 16)

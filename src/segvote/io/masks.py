@@ -1,4 +1,4 @@
-"""Masks on disk: one channel of 8 bits, 255 object, 128 ignore, 0 background, whatever convention the file followed."""
+"""Masks on disk: one channel of 8 bits, 255 object, 128 ignore, 0 background; other conventions are converted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.atomic import write_bytes
 from segvote.io.decoding import open_picture, orient
+from segvote.io.files import write_bytes
 
 BACKGROUND, IGNORE, OBJECT = 0, 128, 255
 
@@ -21,21 +21,21 @@ def read_mask(path: Path | str) -> np.ndarray:
     """Read a truth mask: (h, w) uint8 of 0 background, 128 ignore and 255 object, in the displayed orientation.
 
     Grey values follow `normalise_mask`. In a coloured palette (Pascal VOC) index 0 is background, 255 is ignore and any
-    other is object; in a colour picture black is background; what is transparent is background.
+    other is object; in a colour picture black is background; transparent pixels are background.
     """
     with open_picture(path) as picture:
         picture = orient(picture)
         if picture.mode == "P" and not _is_grey_palette(picture):
-            return normalise_indices(np.array(picture))
+            indices = np.array(picture)
+            return _mark((indices > 0) & (indices < 255), indices == 255)
         return normalise_mask(_flatten(picture))
 
 
 def normalise_mask(values: np.ndarray) -> np.ndarray:
     """Bring a (h, w) mask of any usual convention to uint8 of 0 background, 128 ignore, 255 object.
 
-    Understood are, in this order: 0 and 1; 0, 1 and 255 for ignore; 0, 128 for ignore and 255, with the noise that JPEG
-    adds; the same in 16 bits; any other numbers, up to 127 or beyond 255, are taken for ids of classes or instances and
-    everything but 0 is object.
+    In this order: 0 and 1; 0, 1 and 255 for ignore; 0, 128 for ignore and 255, with the noise that JPEG adds; the same
+    in 16 bits. Any other numbers, up to 127 or beyond 255, are ids of classes or instances: all but 0 is object.
     """
     values = np.nan_to_num(values) if values.dtype.kind == "f" else values
     highest = values.max(initial=0)
@@ -50,15 +50,10 @@ def normalise_mask(values: np.ndarray) -> np.ndarray:
     return _mark(values > IGNORE, values == IGNORE)
 
 
-def normalise_indices(indices: np.ndarray) -> np.ndarray:
-    """(h, w) class or instance numbers as in Pascal VOC, 0 background and 255 ignore, to 0, 128 and 255."""
-    return _mark((indices > 0) & (indices < 255), indices == 255)
-
-
 def write_mask(path: Path | str, mask: np.ndarray, durable: bool = True) -> None:
     """Write a mask, (h, w) bool as 0 and 255 or uint8 as it is, as an 8-bit grey PNG, the same bytes for the same mask.
 
-    See `segvote.io.atomic.atomic_path` for `durable`.
+    See `segvote.io.files.atomic_path` for `durable`.
     """
     if mask.ndim != 2 or mask.dtype not in (np.bool_, np.uint8):
         raise BadInputError(f"expected a mask of shape (h, w), bool or uint8; got {mask.dtype} of shape {mask.shape}")
@@ -79,9 +74,8 @@ def _encode_empty(shape: tuple[int, int]) -> bytes:
 def encode_png(picture: Image.Image, strategy: int = zlib.Z_RLE) -> bytes:
     """PNG bytes of a mask or an index picture, without time stamps or anything else that changes.
 
-    The strategy is how zlib looks for repetitions: photographs want another. For flat regions looking for runs only
-    takes half the time of the default and gives a smaller file (640 x 480 mask: 2.5 ms and 5.1 kB against 4.9 ms and
-    6.3 kB).
+    For flat regions, zlib's strategy of runs only takes half the time of the default and gives a smaller file (640 x
+    480 mask: 2.5 ms and 5.1 kB against 4.9 ms and 6.3 kB); photographs need the default.
     """
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", compress_level=6, compress_type=strategy)

@@ -1,7 +1,7 @@
-"""Names of files for text files, pages and other tools, which cannot hold every name that a disk can.
+"""Names of files in text files, pages and other tools, which cannot hold every name that a disk can.
 
-Inside segvote a name is what `os.fsdecode` makes of it: bytes that are no UTF-8 are lone surrogates. Outside, such
-bytes and control characters are percent-encoded, as in addresses; other names stay as they are.
+Inside segvote a name is the result of `os.fsdecode`: bytes that are no UTF-8 are lone surrogates. Outside, such bytes
+and control characters are percent-encoded, as in URLs; other names stay as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PERCENT = "segvote-percent"  # an error handler for `str.encode`, `open` and sta
 MAX_STEP, MAX_PATH = 255, 4095  # bytes of a step of a path and of a path, on every usual disk
 N_KEPT = 48  # letters of a step that is too long
 
-# What UTF-8, XML or a line of text cannot hold.
+# Characters that UTF-8, XML or a line of text cannot hold.
 _ODD = "\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff"
 _FIND_ODD, _FIND_ENCODED = re.compile(f"[{_ODD}]"), re.compile(f"[%{_ODD}]")
 
@@ -41,10 +41,10 @@ def encode_name(name: str) -> str:
 
 
 def encode_names(names: Iterable[str], foldable: bool = False) -> dict[str, str]:
-    """Each of the names of a run to its `encode_name`, with a tilde where another image is really called so.
+    """Map each of the names of a run to its `encode_name`, with a tilde where another image is really called so.
 
-    Where files of these names must lie in one folder on any disk, `foldable` also puts a tilde behind those that differ
-    from another name only in case or in how an accent is written: disks of macOS and Windows hold one of them.
+    `foldable` also puts a tilde behind names that differ from another only in case or in the spelling of an accent, so
+    that files of these names can lie in one folder on disks of macOS and Windows.
     """
     names = list(names)
     taken, found = set(names), {}
@@ -58,7 +58,7 @@ def encode_names(names: Iterable[str], foldable: bool = False) -> dict[str, str]
 
 
 def _tell_apart(found: dict[str, str]) -> dict[str, str]:
-    """The first of names that a disk takes for one stays, others get a tilde; a folder of that name is another."""
+    """Put a tilde behind all but the first of names that such a disk does not distinguish, folders included."""
     taken = {fold_name(str(folder)) for name in found.values() for folder in PurePosixPath(name).parents}
     known = taken | {fold_name(outside) for outside in found.values()}
     for name, outside in found.items():
@@ -77,7 +77,7 @@ def _add_tilde(name: str) -> str:
 
 
 def fold_name(name: str) -> str:
-    """The same for names that a disk of macOS or Windows does not tell apart.
+    """A key that is equal for names that a disk of macOS or Windows does not distinguish.
 
     Examples
     --------
@@ -98,13 +98,7 @@ def shorten_step(step: str, max_bytes: int, seed: str = "") -> str:
 
 
 def is_path_name(text: str) -> bool:
-    """Whether a system could have a file of that path.
-
-    Examples
-    --------
-    >>> is_path_name("photos/with/cow.jpg"), is_path_name("cow" * 100)
-    (True, False)
-    """
+    """Whether a system could have a file of that path."""
     try:
         path = os.fsencode(text)
     except UnicodeEncodeError:  # half a character
@@ -113,8 +107,7 @@ def is_path_name(text: str) -> bool:
 
 
 _ENDINGS = {*IMAGE_EXTENSIONS, ".json", ".txt", ".xml"}
-# Bytes of a stem: what formats and this class put before and behind it must still fit into a file name.
-_MAX_STEM = 200
+_MAX_STEM = 200  # bytes: prefixes and suffixes of formats must still fit into a file name
 
 
 class FileNamer:
@@ -149,7 +142,7 @@ def check_name(name: str) -> str:
     """The name itself, if it stays below the folder it is joined to."""
     path = PurePosixPath(name)
     leads_out = path.is_absolute() or ".." in path.parts or "\0" in name
-    if os.name == "nt":  # elsewhere a colon and a backslash are letters like any other
+    if os.name == "nt":  # elsewhere a colon and a backslash are ordinary letters
         leads_out |= ":" in name or "\\" in name
     if leads_out or not path.name:
         raise BadInputError(f"expected an image name below its folder, with forward slashes, got {name!r}; rename it")
@@ -157,14 +150,12 @@ def check_name(name: str) -> str:
 
 
 def _percent(text: str) -> str:
-    return "".join(f"%{byte:02X}" for letter in text for byte in _list_bytes(letter))
-
-
-def _list_bytes(letter: str) -> bytes:
-    """The byte of a file name that a surrogate stands for; of any other letter, its UTF-8."""
-    if "\udc80" <= letter <= "\udcff":
-        return bytes([ord(letter) - 0xDC00])
-    return letter.encode("utf-8", "surrogatepass")
+    """Percent-encode the bytes of file names that surrogates stand for, and the UTF-8 of any other letter."""
+    encoded = (
+        bytes([ord(letter) - 0xDC00]) if "\udc80" <= letter <= "\udcff" else letter.encode("utf-8", "surrogatepass")
+        for letter in text
+    )
+    return "".join(f"%{byte:02X}" for byte in b"".join(encoded))
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Overlays: a picture under its heat map or its mask, for people to look at."""
+"""Overlays: a picture under its heat map or its mask."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from segvote.io.atomic import write_bytes
+from segvote.io.files import write_bytes
 
-# Dark blue, teal, yellow, red: warm means likely, as in the paper's figure; readable without telling red from green.
+# Dark blue, teal, yellow, red: warm means likely, as in the paper's figure; safe for red-green colour blindness.
 COLOURS = np.array([[20, 24, 82], [30, 110, 140], [248, 211, 80], [214, 40, 40]], dtype=np.float64)
 STOPS = np.array([0.0, 0.42, 0.62, 1.0])
-SHADOW = np.float32(0.35)  # how much colour is left where the picture is black
-GLOW = np.float32(70)  # what a white pixel adds to the coldest colour, so that shapes can be told in the dark blue
+SHADOW = np.float32(0.35)  # share of the colour that is left where the picture is black
+GLOW = np.float32(70)  # added to the coldest colour by a white pixel, so that shapes are visible in the dark blue
 OUTLINE = (255, 255, 255)
-
 
 RAMP = np.column_stack([np.interp(np.linspace(0, 1, 256), STOPS, channel) for channel in COLOURS.T])
 RAMP = RAMP.round().astype(np.float32)
@@ -38,8 +37,8 @@ def count_degrees(heat: np.ndarray) -> np.ndarray:
 
 
 def paint_heat(light: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """As `blend_heat`, of a grey picture (h, w) uint8 and heat as `count_degrees` counts it."""
-    # Heat and light each have 256 values: every colour that can come out is worked out once.
+    """As `blend_heat`, of a grey picture (h, w) uint8 and heat (h, w) uint8."""
+    # Heat and light each have 256 values: a table holds every colour.
     pairs = degrees.astype(np.uint16) << 8 | light
     return cv2.cvtColor(PACKED_SHADES.take(pairs).view(np.uint8).reshape(*light.shape, 4), cv2.COLOR_RGBA2RGB)
 
@@ -52,7 +51,7 @@ def _list_shades() -> np.ndarray:
     return np.clip(shaded, 0, 255).astype(np.uint8)
 
 
-# Four bytes of a colour are fetched in one piece.
+# The four bytes of a colour are looked up as one number.
 PACKED_SHADES = np.pad(_list_shades(), ((0, 0), (0, 0), (0, 1))).view(np.uint32).ravel()
 FADED = (np.arange(256) * 0.25 + 20).astype(np.uint8)
 
@@ -74,10 +73,10 @@ def encode_jpeg(image: np.ndarray, quality: int = 85) -> bytes:
 
 
 def format_data_uri(jpeg: bytes) -> str:
-    """JPEG bytes as the address of a picture that a page carries inside."""
+    """JPEG bytes as a data URI for a page."""
     return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
 
 
 def write_jpeg(path: Path, image: np.ndarray, quality: int = 85) -> None:
-    """Write (h, w, 3) uint8 as JPEG, whole or not at all; a picture for people, so not flushed to the disk at once."""
+    """Write (h, w, 3) uint8 as JPEG, whole or not at all; not flushed to the disk at once."""
     write_bytes(path, encode_jpeg(image, quality), durable=False)

@@ -1,8 +1,8 @@
-"""Which picture files are read, by extension, and how: which page, which window of values.
+"""Picture formats by extension, and views: one page of a file, or a window of its values.
 
-Some formats are always read, some by a plugin of Pillow; others are named as skipped. What is read of a file, its view,
-is written into the file's name, before the extension, as in ``stack[002;w=percentile].tif``: a path then says by itself
-what is read, wherever it is handed to. A file that is really called so is read whole.
+Some formats are always read, some by a plugin of Pillow; others are named as skipped. A view is written into the file's
+name, before the extension, as in ``stack[002;w=percentile].tif``: the path alone determines what is read. A file that
+is really called so is read whole.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the lik
 IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 N_NAMED = 6  # kinds of other files that are named
 
-
-# Formats that Pillow reads with a plugin, or not at all: their extensions, and what to do to have them read.
+# Formats that Pillow reads with a plugin, or not at all: their extensions, and advice.
 OTHER_FORMATS = {
     "HEIF": (frozenset({".heic", ".heif", ".hif"}), "`pip install pillow-heif` reads them"),
     "AVIF": (frozenset({".avif"}), "`pip install 'Pillow>=11.3'` reads them"),
@@ -46,13 +45,13 @@ def _register(name: str) -> bool:
 
 @functools.cache
 def list_formats() -> tuple[str, ...]:
-    """Pillow's names of the formats that are read here and now."""
+    """Pillow's names of the readable formats."""
     return (*FORMATS, *filter(_register, OTHER_FORMATS))
 
 
 @functools.cache
 def list_readable_extensions() -> frozenset[str]:
-    """Extensions of the files that are read here and now, in small letters."""
+    """Extensions of the readable formats, in small letters."""
     return IMAGE_EXTENSIONS.union(*(OTHER_FORMATS[name][0] for name in OTHER_FORMATS if _register(name)))
 
 
@@ -66,7 +65,7 @@ def count_extensions(folder: Path) -> Counter[str]:
 
 
 def describe_skipped(counts: Mapping[str, int]) -> dict[str, str]:
-    """Format to the sentence about its files, for every known format that is not read here: count and what to do."""
+    """Known format that is not read here to a sentence with the number of files and advice."""
     hints = {}
     for name, (extensions, advice) in OTHER_FORMATS.items():
         n_files = sum(counts.get(extension, 0) for extension in extensions)
@@ -76,7 +75,7 @@ def describe_skipped(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def describe_found(counts: Mapping[str, int]) -> str:
-    """What lies in a folder that has no images."""
+    """Describe the files of a folder that has no images."""
     if not counts:
         return "it is empty"
     kinds = [f"{count} {extension or 'without extension'}" for extension, count in Counter(counts).most_common(N_NAMED)]
@@ -98,7 +97,7 @@ _VIEW = re.compile(rf"(?P<stem>.+)\[(?P<page>\d+)?(?:;?w=(?P<window>{PERCENTILE}
 
 @dataclass(frozen=True)
 class PictureView:
-    """What of a file is read."""
+    """A page of a file and a window of its values."""
 
     page: str = ""  # number of a page as it is written in the name, from 0, with leading zeros; empty: the first
     window: str = BITS  # a name of `WINDOWS`
@@ -113,7 +112,7 @@ class PictureView:
 
 
 def name_view(path: Path, view: PictureView) -> Path:
-    """The path that says what of a file is read; the file's own for all of it."""
+    """The path of a view of a file."""
     return path.with_name(f"{path.stem}[{view}]{path.suffix}") if str(view) else path
 
 
@@ -124,12 +123,13 @@ def choose_window(path: Path, window: str) -> Path:
 
 
 def split_view(path: Path) -> tuple[Path, PictureView]:
-    """File and view of a path; what is no view is a file's whole name."""
+    """File and view of a path."""
     return (path, PictureView()) if path.exists() else split_name(path)
 
 
 def split_name(path: Path) -> tuple[Path, PictureView]:
-    """The same for a name that may be that of no file here."""
+    """As `split_view`, for a name that need not be that of a file here."""
     found = _VIEW.fullmatch(path.stem)
-    view = PictureView(found["page"] or "", found["window"] or BITS) if found else PictureView()
-    return (path.with_name(found["stem"] + path.suffix), view) if found and str(view) else (path, PictureView())
+    if found is None or found["page"] is found["window"] is None:
+        return path, PictureView()
+    return path.with_name(found["stem"] + path.suffix), PictureView(found["page"] or "", found["window"] or BITS)

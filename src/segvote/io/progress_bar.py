@@ -20,11 +20,11 @@ from rich.text import Text
 
 from segvote.progress import Progress
 
-SHORT = 1.0  # seconds: a rate of less is that of looking up what an earlier run left
+SHORT = 1.0  # seconds: a rate measured over less is that of looking up earlier results
 
 
 class RateColumn(ProgressColumn):
-    """Items per second, once there is something to measure."""
+    """Items per second, after the first second."""
 
     def render(self, task: Task) -> Text:
         elapsed = task.finished_time if task.finished else task.elapsed
@@ -58,9 +58,6 @@ def draw_progress(check: Callable[[], None] = lambda: None, console: Console | N
 
 @contextlib.contextmanager
 def choose_progress(progress: Progress | None) -> Iterator[Progress]:
-    """The callback that was given; None: a bar, in a terminal or a notebook."""
-    if progress is not None:
-        yield progress
-        return
-    with draw_progress() as bar:
-        yield bar
+    """The given callback; None: a bar, in a terminal or a notebook."""
+    with draw_progress() if progress is None else contextlib.nullcontext(progress) as chosen:
+        yield chosen

@@ -12,54 +12,39 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote
 
-from segvote.errors import BadInputError, MissingPartError, SegvoteError, UnwritableFileError
+from segvote.errors import BadInputError, MissingPartError, UnwritableFileError
 from segvote.io.files import hold_folder
+from segvote.io.names import check_name
 from segvote.progress import Progress, ignore_progress
 
 CACHE_VARIABLE = "SEGVOTE_CACHE"
-# Files that say whether a folder is complete: sent last.
-RECORDS = ("run.json", "classes.json", "predictions.json")
-_ADDRESS = re.compile(
-    r"([a-z][a-z0-9+.-]+)://(?![^/@]*:[^/@]*@)(/?[^/\0]+(?:/[^/\0]+)*)/?", re.IGNORECASE
-)  # no password
-_BAD_PART = re.compile(
-    r"\.{0,2}|.*[\0\ud800-\udfff].*" if os.name != "nt" else r'\.{0,2}|.*[\0\ud800-\udfff\\:*?"<>|].*'
-)
+RECORDS = ("run.json", "classes.json", "predictions.json")  # a folder that has its record is complete: sent last
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+:///?)(?![^/@]*:[^/@]*@)([^/\0]+(?:/[^/\0]+)*)/?", re.IGNORECASE)
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")  # of a listing, by kind of store
-_UNSENT = "unsent"  # lies beside a copy that may hold work which the store has not
 
 
 def is_uri(path_or_uri: object) -> bool:
-    """Whether something is an address of a store rather than a path.
-
-    Examples
-    --------
-    >>> is_uri("s3://bucket/with"), is_uri("photos/with")
-    (True, False)
-    """
+    """Whether something is an address of a store rather than a path."""
     return isinstance(path_or_uri, str) and "://" in path_or_uri
 
 
 def find_local_path(path_or_uri: Path | str) -> Path:
-    """The path itself; of an address the folder in its local copy, or in the copy of a folder above it."""
+    """The path itself, or the local copy of an address; the copy of a folder lies in that of the folder above it."""
     if not is_uri(path_or_uri):
         return Path(path_or_uri)
-    uri = above = _clean(str(path_or_uri))
-    while _ADDRESS.fullmatch(above) and not _find_holder(above).is_dir():
-        above = above.rpartition("/")[0]
-    above = above if _ADDRESS.fullmatch(above) else uri
-    return _find_holder(above) / above.rpartition("/")[2] / uri.removeprefix(above).lstrip("/")
+    store, path = _split(str(path_or_uri))
+    return _find_cache() / quote(store, safe="") / path
 
 
 def name_path_or_uri(path: Path | str) -> str:
     """The full path of a folder, or the address of which it is the local copy."""
-    path, copies = Path(path).resolve(), _find_copies()
-    parts = path.relative_to(copies).parts if path.is_relative_to(copies) else ()
-    return "/".join([unquote(parts[0]), *parts[2:]]) if len(parts) > 1 else str(path)
+    path, cache = Path(path).resolve(), _find_cache()
+    parts = path.relative_to(cache).parts if path.is_relative_to(cache) else ()
+    return unquote(parts[0]) + "/".join(parts[1:]) if len(parts) > 1 else str(path)
 
 
 @contextlib.contextmanager
@@ -71,7 +56,7 @@ def open_folders(
     Both may hold paths, addresses, or anything else, which stays as it is; yields both with local paths instead of
     addresses.
     """
-    with _name_addresses([*inputs, *outs]), contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         written = [stack.enter_context(_open_out(one, progress)) if is_uri(one) else one for one in outs]
         yield [fetch_folder(one, progress) if is_uri(one) else one for one in inputs], written
 
@@ -79,7 +64,7 @@ def open_folders(
 def fetch_folder(uri: str, progress: Progress = ignore_progress) -> Path:
     """Fetch a folder or a file of a store; returns its local copy."""
     copy = _LocalCopy(uri)
-    with hold_folder(copy.holder):
+    with hold_folder(copy.state):
         copy.fetch(progress)
     if not copy.path.exists():
         raise BadInputError(f"expected a folder, found nothing at {copy.uri}; check the address")
@@ -90,32 +75,35 @@ def fetch_folder(uri: str, progress: Progress = ignore_progress) -> Path:
 def _open_out(uri: str, progress: Progress) -> Iterator[Path]:
     """Fetch, and send at the end; an interrupted call leaves its work in the copy, where the next one continues."""
     copy = _LocalCopy(uri)
-    with hold_folder(copy.holder):
+    with hold_folder(copy.state):
         copy.fetch(progress)
-        (copy.holder / _UNSENT).touch()
+        copy.unsent.touch()
         yield copy.path
         copy.send(progress)
-        (copy.holder / _UNSENT).unlink()
+        copy.unsent.unlink()
 
 
 class _LocalCopy:
     """The local copy of a folder in a store, by its address."""
 
     def __init__(self, uri: str) -> None:
-        self.uri, self.holder = _clean(uri), _find_holder(uri)
-        self.path = self.holder / self.uri.rpartition("/")[2]
+        self.uri, self.path = "".join(_split(uri)), find_local_path(uri)
+        self.state = _find_cache() / ".state" / quote(self.uri, safe="")
+        self.unsent = self.state / "unsent"  # exists while the copy may hold work which the store has not
         self._files, self._root = _open_store(self.uri)
 
     def fetch(self, progress: Progress) -> None:
         """Make the copy equal to the store, unless it holds unsent work."""
-        if (self.holder / _UNSENT).exists():
+        if self.unsent.exists():
             return
         listed = self._list_store()
         for name, path in self._list_copy().items():
             if not _is_same(path, listed.get(name)):
                 path.unlink()
         wanted = [name for name in listed if not (self.path / name).is_file()]
-        self._copy("get", wanted, progress)
+        for name in wanted:
+            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+        self._transfer("get", wanted, progress)
         self._stamp(wanted, listed)
 
     def send(self, progress: Progress) -> None:
@@ -125,8 +113,11 @@ class _LocalCopy:
         with self._explain("write"):
             for name in sorted(listed.keys() - local.keys()):
                 self._files.rm_file(self._join(name))
-        self._copy("put", [name for name in changed if name not in RECORDS], progress)
-        self._copy("put", [name for name in changed if name in RECORDS], progress)
+            if not self._files.async_impl:  # those that are have no folders
+                for folder in {self._join(name).rpartition("/")[0] for name in changed}:
+                    self._files.makedirs(folder, exist_ok=True)
+        self._transfer("put", [name for name in changed if name not in RECORDS], progress)
+        self._transfer("put", [name for name in changed if name in RECORDS], progress)
         self._stamp(changed, self._list_store() if changed else {})
 
     def _list_store(self) -> dict[str, tuple[int, float]]:
@@ -134,14 +125,15 @@ class _LocalCopy:
         with self._explain("read"):
             self._files.invalidate_cache()
             found = self._files.find(self._root, detail=True)
-        versions = {
-            path.removeprefix(self._root).removeprefix("/"): _read_version(found[path]) for path in sorted(found)
-        }
-        for name in filter(None, versions):
-            if any(_BAD_PART.fullmatch(part) for part in name.rstrip("/").split("/")):
-                raise BadInputError(f"{self.uri} holds {name!r:.80}, which is no path below a folder; rename it there")
-        # Some tools keep an empty object called like a folder in its place.
-        return {name: one for name, one in versions.items() if not _is_hidden(name) and not name.endswith("/")}
+        versions = {}
+        for path in sorted(found):
+            name = path.removeprefix(self._root).removeprefix("/")
+            # Some tools keep an empty object called like a folder in its place.
+            if not _is_hidden(name) and not name.endswith("/"):
+                if name and PurePosixPath(check_name(name)).as_posix() != name:
+                    raise BadInputError(f"{self.uri} holds {name!r:.80}, which no folder can hold; rename it there")
+                versions[name] = _read_version(found[path])
+        return versions
 
     def _list_copy(self) -> dict[str, Path]:
         """Name below the folder to path, hidden files left out."""
@@ -150,31 +142,19 @@ class _LocalCopy:
         found = {path.relative_to(self.path).as_posix(): path for path in self.path.rglob("*") if path.is_file()}
         return {name: found[name] for name in sorted(found) if not _is_hidden(name)}
 
-    def _copy(self, verb: str, names: list[str], progress: Progress) -> None:
+    def _transfer(self, verb: str, names: list[str], progress: Progress) -> None:
         """Get or put files by their names."""
-        if not names:
-            return
-        there, here = [self._join(name) for name in names], [str(self.path / name) for name in names]
-        progress(verb, 0, len(names))
-        with self._explain("read" if verb == "get" else "write"):
-            if verb == "get":
-                for folder in {os.path.dirname(path) for path in here}:
-                    os.makedirs(folder, exist_ok=True)
-                self._files.get(there, here)
-            else:
-                if not self._files.async_impl:  # those that are have no folders
-                    for folder in {path.rpartition("/")[0] for path in there}:
-                        self._files.makedirs(folder, exist_ok=True)
-                self._files.put(here, there)
-        progress(verb, len(names), len(names))
+        if names:
+            there, here = [self._join(name) for name in names], [str(self.path / name) for name in names]
+            progress(verb, 0, len(names))
+            with self._explain("read" if verb == "get" else "write"):
+                self._files.get(there, here) if verb == "get" else self._files.put(here, there)
+            progress(verb, len(names), len(names))
 
     def _stamp(self, names: list[str], listed: dict[str, tuple[int, float]]) -> None:
-        """Give files the time of their objects; a file that did not arrive whole is an error."""
+        """Give files the time of their objects."""
         for name in names:
-            path, (size, time) = self.path / name, listed.get(name, (-1, 0.0))
-            if path.stat().st_size != size:
-                raise BadInputError(f"{self.uri}/{name} did not arrive whole; repeat the command")
-            os.utime(path, (time, time))
+            os.utime(self.path / name, (listed[name][1], listed[name][1]))
 
     def _join(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root
@@ -184,11 +164,9 @@ class _LocalCopy:
         """Turn any error of a store's package, which have no common parent, into one line."""
         try:
             yield
-        except MemoryError:
-            raise
         except Exception as error:
             kind = UnwritableFileError if what == "write" else BadInputError
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            reason = " ".join(str(error).split())[:200]
             raise kind(
                 f"cannot {what} {self.uri} ({type(error).__name__}: {reason}); check the address, your rights to it "
                 "and the network, then repeat the command"
@@ -208,36 +186,16 @@ def _open_store(uri: str) -> tuple[Any, str]:
     return files, root.rstrip("/")
 
 
-@contextlib.contextmanager
-def _name_addresses(given: Sequence[Any]) -> Iterator[None]:
-    """Put the addresses that were given into errors, in the place of their local copies."""
-    try:
-        yield
-    except SegvoteError as error:
-        text = str(error)
-        for uri in filter(is_uri, given):
-            with contextlib.suppress(BadInputError):  # the address itself may be wrong
-                text = text.replace(str(find_local_path(uri)), uri)
-        if text == str(error):
-            raise
-        raise type(error)(text) from error
-
-
-def _clean(uri: str) -> str:
-    """One spelling of an address; paths and passwords are refused, as the address is written into the run's record."""
+def _split(uri: str) -> tuple[str, str]:
+    """Protocol and path; passwords are refused, as the address is written into the run's record."""
     match = _ADDRESS.fullmatch(uri)
-    if match is None or any(_BAD_PART.fullmatch(part) for part in match[2].lstrip("/").split("/")):
+    if match is None or {".", ".."} & {*match[2].split("/")} or not match[2].isprintable():
         shown = re.sub("//.*@", "//…@", uri)
         raise BadInputError(f"expected protocol://bucket/folder without a password, got {shown!r:.80}; check it")
-    return f"{match[1].lower()}://{match[2]}"
+    return match[1].lower(), match[2]
 
 
-def _find_holder(uri: str) -> Path:
-    """The folder that holds the local copy of an address, named so that the address can be read from it."""
-    return _find_copies() / quote(_clean(uri), safe="")
-
-
-def _find_copies() -> Path:
+def _find_cache() -> Path:
     return (Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "segvote") / "stores").resolve()
 
 
@@ -254,4 +212,4 @@ def _is_same(path: Path, version: tuple[int, float] | None) -> bool:
 
 
 def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))
+    return any(part.startswith(".") and part != ".." for part in name.split("/"))

@@ -23,8 +23,7 @@ import msgspec
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, SegvoteError
-from segvote.io.atomic import write_text
-from segvote.io.files import open_regular
+from segvote.io.files import open_regular, write_text
 
 MAX_BYTES = 1 << 30
 MAX_MESSAGE = 300  # characters of a validation error, which quotes the file
@@ -70,24 +69,10 @@ def convert_record(
     advice: str = "restore the file, or annotate again",
     strict: bool = True,
 ) -> Kind:
-    """Validate parsed JSON against a schema.
+    """Validate parsed JSON against a schema: a `msgspec.Struct`, a dataclass of plain values, or a type of msgspec.
 
-    Parameters
-    ----------
-    data : object
-        What `read_json` returned.
-    kind : type
-        A `msgspec.Struct`, a dataclass of plain values, or any other type that msgspec knows.
-    where : object
-        Origin of the data, for the error.
-    error, advice : type, str
-        What is raised where the data do not fit, and the last words of its message.
-    strict : bool
-        Whether numbers may not be given as text.
-
-    Returns
-    -------
-    kind
+    Data that do not fit raise `error` with their origin `where` and, at the end, `advice`. With `strict` False, numbers
+    may be given as text.
     """
     try:
         if hasattr(kind, "__dataclass_fields__"):

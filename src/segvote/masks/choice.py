@@ -1,7 +1,4 @@
-"""Regions or lines: which way of drawing suits a run, decided once from its vote and its *without* images.
-
-Lines are chosen where four figures agree; otherwise it is regions, which never ruin a photograph.
-"""
+"""Figures of a run that decide between regions and lines: lines where all four agree, otherwise regions."""
 
 from __future__ import annotations
 
@@ -11,38 +8,22 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from segvote.masks.lines import FILTERS, STEPS_PER_UNIT, LineModel, measure_tails
+from segvote.masks.lines import FILTERS, STEPS_PER_UNIT, LineFilter, measure_tails
 
-# Of the pixels above the lower and above the higher threshold, those expected on an undamaged surface.
+# Shares of the pixels above the lower and above the higher threshold that are expected on an undamaged surface.
 FALSE_SHARES = 0.1, 0.03
-# Lines are drawn where what was selected is at most so many segments wide, ...
-MAX_WIDTH = 0.9
-# ... at least this share of it exceeds the higher threshold, ...
-MIN_SHARE = 0.03
-# ... and the lines found there are so many times longer than wide, and so much thinner than what was selected.
-MIN_ELONGATION, MAX_THICKNESS = 7.0, 0.75
+# Limits of the figures of `LineEvidence`.
+MAX_WIDTH, MIN_SHARE, MIN_ELONGATION, MAX_THICKNESS = 0.9, 0.03, 7.0, 0.75
 
 
 @dataclass(frozen=True)
 class LineEvidence:
-    """Figures of a run: medians over its *with* images.
+    """Figures of a run: medians over its *with* images."""
 
-    Attributes
-    ----------
-    width : float
-        Of the selected segments, in sides of a segment of mean area.
-    share : float
-        Of their pixels, how many exceed the higher threshold.
-    elongation : float
-        Length of the lines drawn by their width.
-    thickness : float
-        Width of the lines by that of the selected segments.
-    """
-
-    width: float
-    share: float
-    elongation: float
-    thickness: float
+    width: float  # of the selected segments, in sides of a segment of mean area
+    share: float  # of their pixels, above the higher threshold
+    elongation: float  # length of the lines drawn by their width
+    thickness: float  # width of the lines by that of the selected segments
 
     @property
     def is_lines(self) -> bool:
@@ -90,8 +71,8 @@ def _measure_depth(mask: np.ndarray) -> np.ndarray:
     return cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
 
 
-def choose_filter(negative: np.ndarray, selected: Sequence[np.ndarray]) -> tuple[LineModel, float]:
-    """The filter that finds most in selected segments, its thresholds, and the share of their pixels above the higher.
+def choose_filter(negative: np.ndarray, selected: Sequence[np.ndarray]) -> tuple[LineFilter, float, float, float]:
+    """The filter that finds most in selected segments, its thresholds, and the share of pixels above the higher one.
 
     A threshold is the lowest response that pixels of *without* images reach so much more seldom than those of selected
     segments that of the pixels above it at most a share `FALSE_SHARES` is expected on an undamaged surface.
@@ -101,16 +82,15 @@ def choose_filter(negative: np.ndarray, selected: Sequence[np.ndarray]) -> tuple
     negative : ndarray
         (n_filters, n_steps) responses in *without* images, counted by `count_responses`.
     selected : sequence of ndarray
-        The same in the selected segments of each *with* image; images count alike.
+        The same in the selected segments of each *with* image; images have equal weight.
     """
     sound, found = measure_tails(negative), np.mean([measure_tails(counts) for counts in selected], axis=0)
     lows, highs = (_find_lowest(sound <= share * found) for share in FALSE_SHARES)
     shares = found[np.arange(len(found)), highs]
     best = int(shares.argmax())
-    low, high = (float(steps[best]) / STEPS_PER_UNIT for steps in (lows, highs))
-    return LineModel(FILTERS[best], low, high), float(shares[best])
+    return FILTERS[best], lows[best] / STEPS_PER_UNIT, highs[best] / STEPS_PER_UNIT, float(shares[best])
 
 
-def _find_lowest(is_rare: np.ndarray) -> np.ndarray:
+def _find_lowest(is_rare: np.ndarray) -> list[int]:
     """(n_filters,) first step (n_filters, n_steps) that is rare on an undamaged surface; the last if none is."""
-    return np.where(is_rare.any(axis=1), is_rare.argmax(axis=1), is_rare.shape[1] - 1)
+    return np.where(is_rare.any(axis=1), is_rare.argmax(axis=1), is_rare.shape[1] - 1).tolist()

@@ -1,7 +1,7 @@
-"""The mask of one image from the vote on its segments: the contract of all ways of drawing.
+"""The mask of one image from the vote on its segments.
 
-A way is chosen once per run (`Drawing`); `draw_mask` is then a function of the image, its segments and what the vote
-decided on them, and nothing else.
+The way of drawing is chosen once per run (`Drawing`); `draw_mask` then depends on the image, its segments and their
+votes only.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 
 from segvote.errors import UnknownNameError
 from segvote.kernels.pixels import convert_to_lab, resize_labels
-from segvote.masks.lines import LINE_SIZE, LineFilter, LineModel, draw_lines
+from segvote.masks.lines import FILTERS, LINE_SIZE, LineFilter, draw_lines
 from segvote.masks.outline import refine_outline
 from segvote.masks.sharpen import Superpixels, sharpen
 
-# What a user may ask for, with what it means.
+# Values of the option --draw.
 WAYS = {
     "auto": "lines where the selected segments hold lines thinner than themselves, otherwise regions",
     "regions": "along superpixels, at the resolution of the photograph",
@@ -41,8 +41,8 @@ class Drawing:
         ``regions``, ``lines`` or ``segments``.
     reason : str
         Why, for the report.
-    channel, sign, radius, low, high
-        Of lines: the fields of `LineFilter` and `LineModel`.
+    filter, low, high : LineFilter, float, float
+        Of lines: see `segvote.masks.lines.draw_lines`.
     refine, refine_sha256, device : str
         The network that redraws regions after the vote, its files' content, and where it runs; see
         `segvote.features.networks.sam`. Empty: none.
@@ -50,49 +50,22 @@ class Drawing:
 
     way: str
     reason: str = ""
-    channel: int = 0
-    sign: int = 1
-    radius: int = 0
+    filter: LineFilter = FILTERS[0]
     low: float = 0.0
     high: float = 0.0
     refine: str = ""
     refine_sha256: str = ""
     device: str = ""
 
-    @property
-    def line_model(self) -> LineModel:
-        """Filter and thresholds of lines."""
-        return LineModel(LineFilter(self.channel, self.sign, self.radius), self.low, self.high)
-
 
 @dataclass(frozen=True)
 class Decided:
-    """Result of the vote for the segments of one image.
+    """Result of the vote for the segments of one image."""
 
-    Attributes
-    ----------
-    labels : ndarray
-        (h, w) label map at working size.
-    heat : ndarray
-        (n_segments,) in [0, 1], above one half where a segment is selected.
-    selected : ndarray
-        (n_segments,) bool.
-    user_labels : ndarray
-        (n_segments,) -1 or the user label, 0 or 1.
-    """
-
-    labels: np.ndarray
-    heat: np.ndarray
-    selected: np.ndarray
-    user_labels: np.ndarray
-
-
-@dataclass(frozen=True)
-class SuperpixelMap:
-    """The superpixels of an image: (h, w) number of each pixel's, at working size, and what is known of each."""
-
-    labels: np.ndarray
-    superpixels: Superpixels
+    labels: np.ndarray  # (h, w) label map at working size
+    heat: np.ndarray  # (n_segments,) in [0, 1], above one half where a segment is selected
+    selected: np.ndarray  # (n_segments,) bool
+    user_labels: np.ndarray  # (n_segments,) -1 or the user label, 0 or 1
 
 
 def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) -> np.ndarray:
@@ -103,7 +76,7 @@ def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) ->
 
 
 def draw_mask(
-    decided: Decided, superpixels: SuperpixelMap | None, drawing: Drawing, size: int, read_picture: PictureReader
+    decided: Decided, superpixels: Superpixels | None, drawing: Drawing, size: int, read_picture: PictureReader
 ) -> np.ndarray:
     """Draw the mask of an image.
 
@@ -111,7 +84,7 @@ def draw_mask(
     ----------
     decided : Decided
         Its segments and the result of the vote for them.
-    superpixels : SuperpixelMap or None
+    superpixels : Superpixels or None
         Along which regions are drawn; None: whole segments.
     drawing : Drawing
         The way of the run.
@@ -128,46 +101,42 @@ def draw_mask(
     if drawing.way == "segments" or superpixels is None or not decided.selected.any():
         return decided.selected.take(decided.labels)
     if drawing.way == "lines":
-        lines = _draw_lines(decided, drawing.line_model, read_picture)
+        lines = _draw_lines(decided, drawing, read_picture)
         if lines.any():
             return lines
     return _draw_regions(decided, superpixels, size, read_picture)
 
 
-def _draw_regions(decided: Decided, found: SuperpixelMap, size: int, read_picture: PictureReader) -> np.ndarray:
+def _draw_regions(decided: Decided, found: Superpixels, size: int, read_picture: PictureReader) -> np.ndarray:
     labels = decided.labels
-    heat = np.bincount(found.labels.ravel(), weights=decided.heat.take(labels).ravel()) / found.superpixels.areas
-    coarse = apply_user_labels(sharpen(found.superpixels, heat).take(found.labels), decided)
+    heat = np.bincount(found.labels.ravel(), weights=decided.heat.take(labels).ravel()) / found.areas
+    coarse = apply_user_labels(sharpen(found, heat).take(found.labels), decided)
     if min(size, DRAWN_SIZE) <= max(labels.shape):
         return coarse
     fine = refine_outline(convert_to_lab(read_picture(DRAWN_SIZE)), coarse)
     return apply_user_labels(fine, decided)
 
 
-def _draw_lines(decided: Decided, model: LineModel, read_picture: PictureReader) -> np.ndarray:
+def _draw_lines(decided: Decided, drawing: Drawing, read_picture: PictureReader) -> np.ndarray:
     lab = convert_to_lab(read_picture(LINE_SIZE))
-    labels = resize_labels(decided.labels, lab.shape[:2])
-    lines = draw_lines(lab, decided.selected.take(labels), model)
-    return _apply_line_labels(lines, labels, decided.user_labels)
+    labels, user_labels = resize_labels(decided.labels, lab.shape[:2]), decided.user_labels
+    lines = draw_lines(lab, decided.selected.take(labels), drawing.filter, drawing.low, drawing.high)
+    # Background by user label has no lines; object by user label is the segment's lines, or all of it if it has none.
+    has_lines = np.bincount(labels[lines], minlength=len(user_labels)) > 0
+    lines &= (user_labels != 0).take(labels)
+    return lines | ((user_labels == 1) & ~has_lines).take(labels)
 
 
 def apply_user_labels(mask: np.ndarray, decided: Decided) -> np.ndarray:
-    """The mask (h, w) bool with the user labels of segments, which hold to the pixel."""
+    """The mask (h, w) bool with the user labels of segments."""
     if (decided.user_labels < 0).all():
         return mask
     known = decided.user_labels.take(resize_labels(decided.labels, mask.shape))  # type: ignore[arg-type]
     return np.where(known >= 0, known == 1, mask)
 
 
-def _apply_line_labels(lines: np.ndarray, labels: np.ndarray, user_labels: np.ndarray) -> np.ndarray:
-    """Background by user label has no lines; object by user label is a segment's lines, or all of it if it has none."""
-    has_lines = np.bincount(labels[lines], minlength=len(user_labels)) > 0
-    lines = lines & (user_labels != 0).take(labels)
-    return lines | ((user_labels == 1) & ~has_lines).take(labels)
-
-
 def check_way(way: str) -> str:
-    """The name itself, if it is one of `WAYS`."""
+    """Return the name of a way of drawing if it is known."""
     if way not in WAYS:
         raise UnknownNameError(f"unknown way of drawing {way!r}; the known ones are: {', '.join(WAYS)}")
     return way

@@ -1,14 +1,14 @@
 """Objects thinner than a segment, drawn by local contrast: cracks, scratches, hairlines.
 
-A filter compares each pixel with its surroundings in one channel of Lab. The *without* images tell which responses
-occur on an undamaged surface, and so how many of the pixels above a threshold are none of the object. Pixels above a
-lower threshold, connected to pixels above a higher one, in and beside the selected segments, are the object.
+A filter compares each pixel with its surroundings in one channel of Lab. The *without* images show which responses
+occur on an undamaged surface, and so how many of the pixels above a threshold are not the object. Pixels above a lower
+threshold, connected to pixels above a higher one, in and beside the selected segments, are the object.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -27,27 +27,16 @@ STEPS_PER_UNIT, N_STEPS = 32, 2048
 PEAK_SHARE = 0.02
 
 
-@dataclass(frozen=True)
-class LineFilter:
-    """Local contrast of one channel.
+class LineFilter(NamedTuple):
+    """Local contrast of one channel."""
 
-    Attributes
-    ----------
-    channel : int
-        Of Lab: 0, 1 or 2.
-    sign : int
-        1 for lines of higher values than their surroundings, -1 for lower ones.
-    radius : int
-        Radius of the disc of a top-hat transform; 0: difference to a wide Gaussian.
-    """
+    channel: int  # of Lab
+    sign: int  # 1 for lines of higher values than their surroundings, -1 for lower ones
+    radius: int  # of the disc of a top-hat transform; 0: difference to a wide Gaussian
 
-    channel: int
-    sign: int
-    radius: int
-
-    def apply(self, lab: np.ndarray) -> np.ndarray:
+    def apply(self, smooth: np.ndarray) -> np.ndarray:
         """(h, w) float32 response to an image (h, w, 3) in Lab whose grain was removed."""
-        values = self.sign * lab[..., self.channel]
+        values = self.sign * smooth[..., self.channel]
         if self.radius:
             return values - cv2.morphologyEx(values, cv2.MORPH_OPEN, _make_disc(self.radius))
         return values - cv2.GaussianBlur(values, (0, 0), SURROUNDINGS)
@@ -56,29 +45,12 @@ class LineFilter:
 FILTERS = tuple(LineFilter(channel, sign, radius) for channel in range(3) for sign in (-1, 1) for radius in RADII)
 
 
-@dataclass(frozen=True)
-class LineModel:
-    """What all images of a run share: the filter, and its thresholds from the *without* images.
-
-    Attributes
-    ----------
-    filter : LineFilter
-        The one that finds most in selected segments.
-    low, high : float
-        Response of a pixel of a line, and of the pixels of which a line must have one.
-    """
-
-    filter: LineFilter
-    low: float
-    high: float
-
-
 def remove_grain(lab: np.ndarray) -> np.ndarray:
     """(h, w, 3) float32 Lab as filters see it."""
     return cv2.GaussianBlur(lab, (0, 0), GRAIN)
 
 
-def draw_lines(lab: np.ndarray, selected: np.ndarray, model: LineModel) -> np.ndarray:
+def draw_lines(lab: np.ndarray, selected: np.ndarray, line_filter: LineFilter, low: float, high: float) -> np.ndarray:
     """(h, w) bool: lines in and beside selected pixels.
 
     Parameters
@@ -87,39 +59,33 @@ def draw_lines(lab: np.ndarray, selected: np.ndarray, model: LineModel) -> np.nd
         (h, w, 3) float32, at most `LINE_SIZE` on the longer side.
     selected : ndarray
         (h, w) bool: pixels of selected segments.
-    model : LineModel
-        Filter and thresholds.
+    line_filter : LineFilter
+        Filter of the run.
+    low, high : float
+        Response of every pixel of a line, and of at least one of them.
     """
-    response = model.filter.apply(remove_grain(lab))
+    response = line_filter.apply(remove_grain(lab))
     zone = cv2.dilate(selected.astype(np.uint8), _make_disc(REACH)) > 0
-    weak = (response > model.low) & zone
+    weak = (response > low) & zone
     n_lines, lines = cv2.connectedComponents(weak.astype(np.uint8), connectivity=8)
     is_kept = np.zeros(n_lines, dtype=bool)
-    is_kept[lines[weak & selected & (response > model.high)]] = True
+    is_kept[lines[weak & selected & (response > high)]] = True
     return is_kept[lines]
 
 
 def count_responses(lab: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
     """(n_filters, N_STEPS) int64: histogram of each filter's responses, in chosen pixels (h, w) or all."""
     smooth = remove_grain(lab)
-    counts = np.empty((len(FILTERS), N_STEPS), dtype=np.int64)
-    for row, line_filter in zip(counts, FILTERS, strict=True):
-        response = line_filter.apply(smooth)
-        row[:] = np.bincount(_count_steps(response if chosen is None else response[chosen]), minlength=N_STEPS)
-    return counts
+    responses = (line_filter.apply(smooth) for line_filter in FILTERS)
+    chosen_responses = (one if chosen is None else one[chosen] for one in responses)
+    return np.array([np.bincount(_count_steps(one), minlength=N_STEPS) for one in chosen_responses])
 
 
 def measure_peaks(lab: np.ndarray, labels: np.ndarray, n_segments: int) -> np.ndarray:
     """(n_segments, n_filters) float32: the response that a part `PEAK_SHARE` of the pixels of each segment reaches.
 
-    Parameters
-    ----------
-    lab : ndarray
-        (h, w, 3) float32, at most `LINE_SIZE` on the longer side.
-    labels : ndarray
-        (h, w) segment of each pixel.
-    n_segments : int
-        Of the image; one without a pixel here has no response.
+    The picture is (h, w, 3) Lab, at most `LINE_SIZE` on the longer side, with segments (h, w); a segment without a
+    pixel has no response.
     """
     smooth, rows = remove_grain(lab), labels.ravel().astype(np.int64) * N_STEPS
     peaks = np.empty((n_segments, len(FILTERS)), dtype=np.float32)

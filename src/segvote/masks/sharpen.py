@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+from scipy.stats import rankdata
 
 # Weight of a boundary without an edge, against the heat of a superpixel of mean area.
 SMOOTHNESS = 2.0
@@ -33,23 +34,14 @@ N_ROWS = 256
 
 @dataclass(frozen=True)
 class Superpixels:
-    """Superpixels of one image.
+    """Superpixels of one image."""
 
-    Attributes
-    ----------
-    areas, colours
-        (n,) pixels; (n, 3) mean Lab.
-    edges, lengths
-        (m, 2) neighbouring superpixels, each pair once; (m,) pixels of shared boundary.
-    segments
-        (n,) the segment most of the superpixel lies in.
-    """
-
-    areas: np.ndarray
-    colours: np.ndarray
-    edges: np.ndarray
-    lengths: np.ndarray
-    segments: np.ndarray
+    labels: np.ndarray  # (h, w) superpixel of each pixel, at working size
+    areas: np.ndarray  # (n,) pixels
+    colours: np.ndarray  # (n, 3) mean Lab
+    edges: np.ndarray  # (m, 2) neighbouring superpixels, each pair once
+    lengths: np.ndarray  # (m,) pixels of shared boundary
+    segments: np.ndarray  # (n,) the segment most of the superpixel lies in
 
 
 def sharpen(superpixels: Superpixels, heat: np.ndarray) -> np.ndarray:
@@ -57,19 +49,14 @@ def sharpen(superpixels: Superpixels, heat: np.ndarray) -> np.ndarray:
 
     The decision by heat alone where the cut would leave nothing.
     """
-    areas = superpixels.areas / superpixels.areas.mean()
-    evidence = _measure_logit(heat) + weigh_colours(superpixels, heat)
+    areas, clipped = superpixels.areas / superpixels.areas.mean(), np.clip(heat, LEAST_HEAT, 1 - LEAST_HEAT)
+    evidence = np.log(clipped / (1 - clipped)) + weigh_colours(superpixels, heat)
     selected = cut_graph(areas * evidence, superpixels.edges, weigh_boundaries(superpixels))
     return selected if selected.any() else heat > 0.5
 
 
-def _measure_logit(heat: np.ndarray) -> np.ndarray:
-    clipped = np.clip(heat, LEAST_HEAT, 1 - LEAST_HEAT)
-    return np.log(clipped / (1 - clipped))
-
-
 def weigh_boundaries(superpixels: Superpixels) -> np.ndarray:
-    """(m,) what it costs to give two neighbouring superpixels different answers."""
+    """(m,) cost of different labels of two neighbouring superpixels."""
     gap = superpixels.colours[superpixels.edges[:, 0]] - superpixels.colours[superpixels.edges[:, 1]]
     alike = np.exp(-(gap**2).sum(axis=1) / (2 * EDGE_WIDTH**2))
     return SMOOTHNESS * superpixels.lengths * alike / np.sqrt(superpixels.areas.mean())
@@ -82,8 +69,7 @@ def weigh_colours(superpixels: Superpixels, heat: np.ndarray) -> np.ndarray:
         return np.zeros(len(heat))
     masses = np.column_stack([superpixels.areas * heat, superpixels.areas * (1 - heat)])
     shares = sum_alike(superpixels.colours, superpixels.segments, masses / masses.sum(axis=0)) + 1e-7
-    ratio = np.log(shares[:, 0] / shares[:, 1])
-    ratio = np.clip(ratio, -MOST_COLOUR, MOST_COLOUR)
+    ratio = np.clip(np.log(shares[:, 0] / shares[:, 1]), -MOST_COLOUR, MOST_COLOUR)
     low, high = AGREEMENT
     trust = np.clip((measure_agreement(ratio, is_warm) - low) / (high - low), 0, 1)
     return trust * ratio
@@ -126,11 +112,8 @@ def _cut_between(segments: np.ndarray) -> list[tuple[int, int]]:
 def measure_agreement(evidence: np.ndarray, is_warm: np.ndarray) -> float:
     """Probability that a warm superpixel has more evidence than a cold one (AUC)."""
     n_warm = int(is_warm.sum())
-    _, places, counts = np.unique(evidence, return_inverse=True, return_counts=True)
-    # Ranks from 1; equal ones share the mean of theirs.
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    ranks = ranks[is_warm].sum() - n_warm * (n_warm + 1) / 2
-    return float(ranks / (n_warm * (len(is_warm) - n_warm)))
+    n_pairs = rankdata(evidence)[is_warm].sum() - n_warm * (n_warm + 1) / 2
+    return float(n_pairs / (n_warm * (len(is_warm) - n_warm)))
 
 
 def cut_graph(evidence: np.ndarray, edges: np.ndarray, costs: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
-from segvote.io.atomic import write_text
 from segvote.io.exports.index_pictures import make_voc_palette
+from segvote.io.files import write_text
 from segvote.method.confidence import UNCERTAIN
 from segvote.report.experiment_tables import format_grid, format_page
 from segvote.report.gallery import count_false_positives

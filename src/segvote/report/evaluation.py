@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segvote.evaluation.evaluate import Evaluation
-from segvote.io.atomic import write_text
+from segvote.io.files import write_text
 from segvote.metrics import InstanceCounts
 from segvote.report.experiment_tables import format_grid, format_page
 from segvote.report.figures import Line, draw_lines

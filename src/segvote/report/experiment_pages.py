@@ -11,7 +11,7 @@ from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.benchmark import PAPER_RULE, Benchmark
 from segvote.evaluation.compare_results import Comparison
 from segvote.evaluation.compare_stage import RULES
-from segvote.io.atomic import write_text
+from segvote.io.files import write_text
 from segvote.io.tables import write_csv, write_json
 from segvote.report.experiment_pictures import format_examples, format_heat_maps
 from segvote.report.experiment_tables import (

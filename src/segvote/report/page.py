@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from segvote.io.atomic import atomic_path
+from segvote.io.files import atomic_path
 from segvote.io.names import PERCENT
 from segvote.io.tables import format_json
 from segvote.report.figures import draw_heat_scale

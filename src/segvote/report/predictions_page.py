@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from segvote.io.atomic import write_text
+from segvote.io.files import write_text
 from segvote.io.images import read_small_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.overlays import blend_mask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segvote.io.atomic import write_text
+from segvote.io.files import write_text
 from segvote.report import experiment_tables
 from segvote.report.markup import escape
 from segvote.report.thumbnails import format_picture

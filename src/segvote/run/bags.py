@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.decoding import count_pages
 from segvote.io.images import list_images
 from segvote.io.picture_formats import (
     PAGES,
@@ -19,7 +20,6 @@ from segvote.io.picture_formats import (
     describe_skipped,
     name_view,
 )
-from segvote.io.tiff_stacks import count_pages
 from segvote.io.video.reading import hash_video
 from segvote.run.output_names import name_stems
 from segvote.run.settings import Settings

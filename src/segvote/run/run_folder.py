@@ -19,8 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
-from segvote.io.atomic import explain_failure, is_leftover
-from segvote.io.files import hold_folder, refuse_links
+from segvote.io.files import explain_failure, hold_folder, is_leftover, refuse_links
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import WAYS, Drawing
@@ -170,6 +169,6 @@ def _read(path: Path) -> tuple[str, Drawing]:
         raise DamagedFileError(f"{path} is missing; annotate again")
     record = convert_record(read_json(path), _DrawingRecord, path)
     drawing = convert_record(record.drawing, Drawing, path)
-    if drawing.way not in WAYS or drawing.way == "auto" or drawing.line_model.filter not in FILTERS:
+    if drawing.way not in WAYS or drawing.way == "auto" or drawing.filter not in FILTERS:
         raise DamagedFileError(f"{path} holds no way of drawing that this version knows; annotate again")
     return record.key, drawing

@@ -14,7 +14,7 @@ from segvote.method.extents import Extents, apply_levels, find_extents
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote
 from segvote.run.bags import Bag, SegmentedImage
-from segvote.run.corrections import Corrections, fix_table, make_result_key, measure_painted_shares, read_corrections
+from segvote.run.corrections import Corrections, label_segments, make_result_key, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import CONTRAST, Settings
@@ -124,7 +124,7 @@ def open_folder(
     table, standardiser = scaled or gather_table(folder, bags, extractor, settings)
     if settings.detail == CONTRAST:
         table = weigh_contrast(folder, bags, table, resources)
-    labels = fix_table(folder, bags, corrections), measure_painted_shares(folder, bags, corrections)
+    labels = label_segments(folder, bags, corrections)
     return Opened(folder, settings, extractor, bags, table, standardiser, corrections, *labels)
 
 

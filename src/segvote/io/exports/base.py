@@ -22,8 +22,8 @@ import numpy as np
 from PIL import ExifTags, Image
 
 from segvote.errors import BadInputError, UnreadableImageError
-from segvote.io.atomic import atomic_path
 from segvote.io.decoding import open_picture, orient, read_orientation
+from segvote.io.files import atomic_path
 from segvote.io.picture_formats import split_view
 from segvote.types import Annotation, Part
 

@@ -16,11 +16,10 @@ from xml.sax.saxutils import escape, quoteattr
 import cv2
 import numpy as np
 
-from segvote.io.atomic import atomic_path, explain_failure
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import count_runs
 from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, place_image
-from segvote.io.files import open_scratch
+from segvote.io.files import atomic_path, explain_failure, open_scratch
 from segvote.io.names import check_name
 from segvote.types import Annotation, Part
 

@@ -16,8 +16,8 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.atomic import atomic_path, write_bytes, write_text
 from segvote.io.exports.base import ExportOptions, LabelTable, Split, find_picture, list_parts, place_image
+from segvote.io.files import atomic_path, write_bytes, write_text
 from segvote.io.images import read_image
 from segvote.io.masks import IGNORE, OBJECT, encode_png, write_mask
 from segvote.io.names import FileNamer, fold_name

@@ -14,10 +14,10 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from PIL import Image
 
-from segvote.io.atomic import write_text
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_brush
 from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, open_records, place_image
+from segvote.io.files import write_text
 from segvote.io.masks import encode_png
 from segvote.io.names import FileNamer, check_name
 from segvote.io.tables import write_json

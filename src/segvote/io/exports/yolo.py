@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from segvote.io.atomic import write_text
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import ExportOptions, LabelTable, Split, find_kind, list_parts, measure_box, place_image
+from segvote.io.files import write_text
 from segvote.io.names import FileNamer
 from segvote.types import Annotation
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from segvote.errors import BadInputError
-from segvote.io.atomic import explain_failure
-from segvote.io.files import open_scratch
+from segvote.io.files import explain_failure, open_scratch
 from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.label_tools import parse_label_studio, read_labelme

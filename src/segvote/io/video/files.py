@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
-from segvote.io.atomic import atomic_path
 from segvote.io.decoding import check_regular_file
+from segvote.io.files import atomic_path
 
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 FRAME_RATE = 25  # where a source has no times; nominal in a written film, whose frames have their own

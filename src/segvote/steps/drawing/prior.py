@@ -1,19 +1,20 @@
-"""A background prior by local contrast, for objects thinner than a segment: lines that features of segments hide.
+"""A background prior by local contrast, for objects thinner than a segment, which its features do not show.
 
-The peak of a segment is the local contrast that a small part of it reaches. Where the highest peak of an image tells
-the folders apart, in images that had no part in choosing the filter, segments count by how rare their peak is in
+The peak of a segment is the local contrast that a small part of it reaches. Where the highest peaks of images separate
+the folders, in images that had no part in choosing the filter, segments are weighted by how rare their peak is in
 *without* images.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
-from segvote.io.images import resize_image, resize_labels
+from segvote.io.images import resize_labels
 from segvote.kernels.pixels import convert_to_lab
 from segvote.masks.lines import LINE_SIZE, measure_peaks
 from segvote.masks.sharpen import measure_agreement
@@ -23,7 +24,7 @@ from segvote.run.run_folder import RunFolder
 from segvote.steps.drawing.superpixels import read_picture
 from segvote.steps.workers import Resources, run_on_all
 
-# Raised when peaks come out otherwise: old files are then not used.
+# Raised when peaks change: old files are then not used.
 PEAKS_VERSION = 1
 # Probability that the highest peak of a *with* image exceeds that of a *without* image, from which peaks are used: by
 # chance it is one half, with a standard error of .1 for 12 + 12 images. Cracks and scratches have .74 to .87.
@@ -32,28 +33,17 @@ MIN_AGREEMENT = 2 / 3
 MIN_IMAGES = 4
 
 
-def measure_image_peaks(item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """(n_segments, n_filters) peaks of an image (H, W, 3) uint8 and its segments (h, w)."""
-    image, labels = item
-    lab = convert_to_lab(resize_image(image, LINE_SIZE))
-    return measure_peaks(lab, resize_labels(labels, lab.shape[:2]), int(labels.max()) + 1)
-
-
-@dataclass(frozen=True)
-class PeakReader:
-    """Peaks of the segments of a bag from the run folder; computed from the picture, and kept, where they are not."""
-
-    run: RunFolder
-
-    def __call__(self, bag: SegmentedImage) -> np.ndarray:
-        path = self.run.segments_path(f"{bag.segments_key}.contrast-{PEAKS_VERSION}")
-        arrays = read_if_whole(path)
-        if arrays is not None:
-            return arrays["peaks"]
-        labels = read_arrays(self.run.segments_path(bag.segments_key), ("labels",))["labels"]
-        peaks = measure_image_peaks((read_picture(bag.bag.path, LINE_SIZE), labels))
-        write_arrays(path, peaks=peaks)
-        return peaks
+def read_peaks(run: RunFolder, bag: SegmentedImage) -> np.ndarray:
+    """(n_segments, n_filters) peaks of a bag, from the run folder; computed from the picture and stored if absent."""
+    path = run.segments_path(f"{bag.segments_key}.contrast-{PEAKS_VERSION}")
+    arrays = read_if_whole(path)
+    if arrays is not None:
+        return arrays["peaks"]
+    labels = read_arrays(run.segments_path(bag.segments_key), ("labels",))["labels"]
+    lab = convert_to_lab(read_picture(bag.bag.path, LINE_SIZE))
+    peaks = measure_peaks(lab, resize_labels(labels, lab.shape[:2]), int(labels.max()) + 1)
+    write_arrays(path, peaks=peaks)
+    return peaks
 
 
 def weigh_contrast(
@@ -62,23 +52,13 @@ def weigh_contrast(
     """The table of a run's bags with the prior by local contrast; videos have none."""
     if any(bag.bag.is_video for bag in bags):
         return table
-    return prefer_contrast(table, list(run_on_all(PeakReader(run), bags, resources, "compare surfaces")))
+    return prefer_contrast(table, list(run_on_all(partial(read_peaks, run), bags, resources, "compare surfaces")))
 
 
 def prefer_contrast(table: SegmentTable, peaks: Sequence[np.ndarray]) -> SegmentTable:
     """The table with a prior 1 - p, p being the share of *without* segments whose peak is as high.
 
-    Parameters
-    ----------
-    table : SegmentTable
-        Without a prior.
-    peaks : sequence of ndarray
-        (n_segments of the image, n_filters) for each image.
-
-    Returns
-    -------
-    SegmentTable
-        As given where no filter tells the folders apart.
+    The prior is left out where no filter separates the folders. `peaks` are (n_segments, n_filters) of each image.
     """
     highest = np.array([one.max(axis=0) for one in peaks])
     n_images = table.positive.sum()
@@ -101,5 +81,5 @@ def _cross_fit(table: SegmentTable, highest: np.ndarray) -> float:
 
 
 def _choose_filter(highest: np.ndarray, positive: np.ndarray) -> int:
-    """Number of the filter whose highest peaks (n_images, n_filters) tell the folders apart best."""
+    """Number of the filter whose highest peaks (n_images, n_filters) separate the folders best."""
     return int(np.argmax([measure_agreement(column, positive) for column in highest.T]))

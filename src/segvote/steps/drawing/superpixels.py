@@ -1,7 +1,8 @@
-"""Masks of images, in memory or of a run, and the superpixels along which they are drawn: computed once and kept."""
+"""Masks of images, in memory or of a run, and the superpixels along which they are drawn, computed once and stored."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,84 +13,74 @@ from segvote.features.networks.sam import SIDE, open_sam
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import SEEN, read_enough, resize_image, resize_labels
 from segvote.kernels.pixels import convert_to_lab
-from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, apply_user_labels, draw_mask
+from segvote.masks import Decided, Drawing, Superpixels, apply_user_labels, draw_mask
 from segvote.masks.drawing import PictureReader
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.labels import list_edges, measure_means
 
-# Raised when superpixels come out otherwise: old files are then not used.
+# Raised when superpixels change: old files are then not used.
 SUPERPIXELS_VERSION = 1
 # Superpixels of an image at working size.
 N_SUPERPIXELS = 1500
-# Whatever the segmenter, superpixels follow colour alone.
+# With every segmenter, superpixels follow colour alone.
 SUPERPIXEL_SEGMENTER = "ward"
 
 
-def segment_superpixels(working: np.ndarray, segments: np.ndarray, n_superpixels: int = N_SUPERPIXELS) -> SuperpixelMap:
+def segment_superpixels(working: np.ndarray, segments: np.ndarray, n_superpixels: int = N_SUPERPIXELS) -> Superpixels:
     """Superpixels of an image (h, w, 3) at working size, in which `segments` (h, w) are known."""
     labels = SEGMENTERS[SUPERPIXEL_SEGMENTER](working, n_segments=n_superpixels).labels
     return measure_superpixels(convert_to_lab(working), segments, labels)
 
 
-def measure_superpixels(lab: np.ndarray, segments: np.ndarray, labels: np.ndarray) -> SuperpixelMap:
+def measure_superpixels(lab: np.ndarray, segments: np.ndarray, labels: np.ndarray) -> Superpixels:
     """As `segment_superpixels`, with Lab colours (h, w, 3) and label map (h, w) of the superpixels known."""
     areas = np.bincount(labels.ravel())
     edges, lengths = list_edges(labels)
-    superpixels = Superpixels(
+    return Superpixels(
+        labels=labels.astype(np.uint16 if len(areas) <= 1 << 16 else np.uint32),
         areas=areas.astype(np.float32),
         colours=measure_means(lab, labels, areas).astype(np.float32),
         edges=edges,
         lengths=lengths.astype(np.float32),
         segments=_find_majority(labels, segments),
     )
-    return SuperpixelMap(labels.astype(np.uint16 if len(areas) <= 1 << 16 else np.uint32), superpixels)
 
 
 def draw_image(image: np.ndarray, decided: Decided, drawing: Drawing) -> np.ndarray:
     """(H, W) bool: the mask of an image in memory, (H, W, 3) uint8 as displayed, at its own size."""
-    superpixels = None
-    if _wants_superpixels(decided, drawing):
-        superpixels = segment_superpixels(resize_image(image, max(decided.labels.shape)), decided.labels)
-    mask = _draw(decided, superpixels, drawing, max(image.shape[:2]), partial(resize_image, image))
+    read = partial(resize_image, image)
+    mask = _draw(
+        decided,
+        lambda: segment_superpixels(read(max(decided.labels.shape)), decided.labels),
+        drawing,
+        max(image.shape[:2]),
+        read,
+    )
     return resize_labels(mask, image.shape[:2])
 
 
 def draw_stored(
     run: RunFolder, segments_key: str, image_path: Path, decided: Decided, drawing: Drawing, size: int
 ) -> np.ndarray:
-    """Draw the mask of an image whose segments a run folder holds; see `segvote.masks.draw_mask`.
+    """Draw the mask of an image file whose segments a run folder holds; `size` is its longer side.
 
-    Parameters
-    ----------
-    run, segments_key : RunFolder, str
-        Where the superpixels are kept.
-    image_path : Path
-        The image file.
-    decided, drawing : Decided, Drawing
-        Result of the vote for the image; how the run draws.
-    size : int
-        Longer side of the image.
+    See `segvote.masks.draw_mask`.
     """
-    superpixels = None
-    if _wants_superpixels(decided, drawing):
-        superpixels = fetch_superpixels(run, segments_key, decided.labels, image_path)
-    return _draw(decided, superpixels, drawing, size, partial(read_picture, image_path))
+    fetch = partial(fetch_superpixels, run, segments_key, decided.labels, image_path)
+    return _draw(decided, fetch, drawing, size, partial(read_picture, image_path))
 
 
 def _draw(
-    decided: Decided, superpixels: SuperpixelMap | None, drawing: Drawing, size: int, read: PictureReader
+    decided: Decided, fetch: Callable[[], Superpixels], drawing: Drawing, size: int, read: PictureReader
 ) -> np.ndarray:
     """The mask by `segvote.masks.draw_mask`, its regions redrawn by the refiner of the run."""
-    mask = draw_mask(decided, superpixels, drawing, size, read)
+    needs_superpixels = drawing.way != "segments" and decided.selected.any()
+    mask = draw_mask(decided, fetch() if needs_superpixels else None, drawing, size, read)
     if not drawing.refine or drawing.way == "lines" or not mask.any():
         return mask
     sam = open_sam(drawing.refine, drawing.refine_sha256, drawing.device)
     return apply_user_labels(sam.refine(mask, decided.heat.take(decided.labels), read(SIDE)), decided)
-
-
-def _wants_superpixels(decided: Decided, drawing: Drawing) -> bool:
-    return drawing.way != "segments" and bool(decided.selected.any())
 
 
 def read_picture(path: Path, longest: int) -> np.ndarray:
@@ -97,24 +88,23 @@ def read_picture(path: Path, longest: int) -> np.ndarray:
     return resize_image(read_enough(path, max(longest, 2 * SEEN))[0], longest)
 
 
-def fetch_superpixels(run: RunFolder, segments_key: str, segments: np.ndarray, image_path: Path) -> SuperpixelMap:
-    """The superpixels of a bag from the run folder; computed from the picture, and kept, where they are not there."""
+def fetch_superpixels(run: RunFolder, segments_key: str, segments: np.ndarray, image_path: Path) -> Superpixels:
+    """The superpixels of a bag from the run folder; computed from the picture and stored if absent."""
     arrays = read_if_whole(get_superpixels_path(run, segments_key))
     if arrays is not None:
-        return SuperpixelMap(arrays.pop("labels"), Superpixels(**arrays))
+        return Superpixels(**arrays)
     found = segment_superpixels(read_picture(image_path, max(segments.shape)), segments)
     store_superpixels(run, segments_key, found)
     return found
 
 
-def store_superpixels(run: RunFolder, segments_key: str, found: SuperpixelMap) -> None:
-    """Keep the superpixels of a bag beside its segments."""
-    path = get_superpixels_path(run, segments_key)
-    write_arrays(path, compress=True, labels=found.labels, **vars(found.superpixels))
+def store_superpixels(run: RunFolder, segments_key: str, found: Superpixels) -> None:
+    """Store the superpixels of a bag beside its segments."""
+    write_arrays(get_superpixels_path(run, segments_key), compress=True, **vars(found))
 
 
 def get_superpixels_path(run: RunFolder, segments_key: str) -> Path:
-    """Where the superpixels of a bag lie."""
+    """Path of the superpixels of a bag."""
     return run.segments_path(f"{segments_key}.superpixels-{SUPERPIXELS_VERSION}")
 
 
