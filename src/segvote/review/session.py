@@ -141,12 +141,9 @@ class Session:
     def encode_update(self, since: int) -> bytes:
         return encode_update(self.engine.snapshot, since)
 
-    def get_frame_picture(self, bag: int, frame: int) -> bytes:
-        return self.engine.frames.get_picture(self.engine.check_bag(bag), frame)
-
     def get_frame_map(self, bag: int, frame: int) -> bytes:
         """Label map and levels of a frame of a video."""
-        return self.pictures.encode_labels(bag, self.engine.frames.read_labels(self.engine.check_bag(bag), frame))
+        return self.pictures.encode_labels(bag, self.engine.frames.read_labels(bag, frame))
 
     def describe_votes(self, bag: int, segment: int) -> dict[str, Any]:
         return describe_explanation(self.engine.explain(bag, segment), bag, segment)
