@@ -26,8 +26,8 @@ from scipy import sparse
 
 from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
-from segvote.evaluation.evaluate_segments import CountedTruth, count_segments, measure_ious
-from segvote.evaluation.evaluate_truth import find_truth, list_truth
+from segvote.evaluation.segments import CountedTruth, count_segments, measure_ious
+from segvote.evaluation.truth import find_truth, list_truth
 from segvote.kernels import Neighbours
 from segvote.method.graph import N_NEIGHBORS
 from segvote.method.second_opinion import Judged, vote_and_judge

@@ -84,8 +84,7 @@ def _warm_up():
     import segvote._api
     import segvote.evaluation.evaluate
     import segvote.report
-    import segvote.report.evaluation
-    import segvote.report.experiment_pages
+    import segvote.report.experiments
     import segvote.review.serving.routes
     import segvote.steps.export
     import segvote.steps.importing

@@ -25,7 +25,7 @@ from torch_writer import make_file
 
 from segvote import annotate_classes, load_run
 from segvote.cli.app import load_commands
-from segvote.evaluation.evaluate_truth import list_truth
+from segvote.evaluation.truth import list_truth
 from segvote.features import make_features
 from segvote.features.networks.onnx_graph import GraphBuilder
 from segvote.features.networks.torch_file import read_torch_file

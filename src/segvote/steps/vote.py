@@ -105,15 +105,13 @@ def hold_vote(table: SegmentTable, settings: Settings, neighbours: Neighbours | 
         found = vote_and_judge(table, graph, params)
         return Held(found.vote, found.confidence, None, neighbours.recall, find_near_duplicates(table, graph))
     voter = make_voter(settings.voter, settings.voter_options, settings.finish)
-    if neighbours is not None:
-        voter.take_neighbours(neighbours)
-    return _ask_voter(table, voter, params)
+    return _ask_voter(table, voter, params, neighbours)
 
 
-def _ask_voter(table: SegmentTable, voter: BaseVoter, params: VoteParams) -> Held:
+def _ask_voter(table: SegmentTable, voter: BaseVoter, params: VoteParams, neighbours: Neighbours | None = None) -> Held:
     """The decision on another voter's scores."""
     prior = table.prior * measure_border_prior(table.border, params.border_prior)
-    voter.fit(table.X, table.is_candidate, bags=table.bags, prior=prior)
+    voter.fit(table.X, table.is_candidate, bags=table.bags, prior=prior, neighbours=neighbours)
     found = vote_by_scores(table, voter.scores_, params)
     return Held(found, Confidence(np.nan), voter, getattr(voter, "recall_", None))
 
