@@ -19,7 +19,7 @@ from segvote.io.files import open_scratch
 from segvote.io.images import read_image
 from segvote.io.stores import name_path_or_uri
 from segvote.method.confidence import Confidence
-from segvote.method.mislabelled import LIKELY
+from segvote.method.held_out import LIKELY
 from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags

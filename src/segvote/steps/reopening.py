@@ -65,7 +65,7 @@ class Voted:
         """The vote with corrections, at the extent that was chosen for each image."""
         opened = self.opened
         levels = opened.corrections.list_levels([bag.digest for bag in opened.bags], opened.settings.extent)
-        return join_frames(apply_levels(self.vote, self.extents, levels[opened.table.groups]))
+        return join_frames(apply_levels(self.vote, self.extents, levels[opened.table.image_bags]))
 
     @cached_property
     def decision(self) -> Decision:

@@ -71,10 +71,10 @@ def build_table(
         standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
     for place in shards:
         place[:] = standardiser.apply(place)
-    images, groups = _number_images(geometry, counts)
-    labels = None if positive is None else positive[groups]
+    images, image_bags = _number_images(geometry, counts)
+    labels = None if positive is None else positive[image_bags]
     places = _join_geometry(geometry, starts, settings.second_voting)
-    return make_table(X, labels, images, places, groups), standardiser
+    return make_table(X, labels, images, places, image_bags), standardiser
 
 
 def _number_images(geometry: Sequence[Arrays], counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
