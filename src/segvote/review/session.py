@@ -150,7 +150,7 @@ class Session:
 
     @cached_property
     def _duplicates(self) -> list[NearDuplicate]:
-        return find_duplicates([one.bag for one in list_segmented_images(self.run, self.engine.corrections)])
+        return find_duplicates(list_segmented_images(self.run, self.engine.corrections))
 
     def describe_doctor(self) -> dict[str, Any]:
         diagnosis = diagnose_run(self.run, self.engine.voting.get_voted(), self._duplicates)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
 from segvote.kernels import search_neighbours
 from segvote.progress import Progress, watch
-from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead
 from segvote.segmentation.hierarchy import join_trees
@@ -39,7 +40,7 @@ JOINED = ("areas", "border", "centres", "colours", "lengths")
 GEOMETRY = (*JOINED, "edges", "parents", "altitudes", "shape")
 
 
-def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage:
+def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> Bag:
     """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
     run, settings = extractor.run, extractor.settings
     frames = read_if_whole(run.segments_path(key))
@@ -121,29 +122,23 @@ def choose_voters(n_keys: int) -> list[int]:
     return np.linspace(0, n_keys - 1, min(n_keys, MOST)).round().astype(int).tolist()
 
 
-class FramePicture:
-    """A key frame (h, w, 3) uint8, which is in memory already, as the picture of an image."""
-
-    def __init__(self, name: str, image: np.ndarray) -> None:
-        self.name, self.image, self.shape = name, image, (image.shape[0], image.shape[1])
-
-    def read(self, size: int) -> np.ndarray:
-        """The whole frame, which is large enough for any size."""
-        return self.image
-
-
 def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int]) -> dict[str, np.ndarray]:
     """Segments and features of each key frame as of an image; returns the segments, see `join_key_frames`."""
     run, features_key = extractor.run, extractor.name_features(key)
     for frame in read_ahead(read_frames(bag.path, indices)):
-        picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
-        segments = extractor.segment(name_key_frame(key, frame.index), picture)
-        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture)
+        read, name = partial(_show, frame.image), f"{bag.name}, frame {frame.index}"
+        segments = extractor.segment(name_key_frame(key, frame.index), read)
+        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], read, name)
     paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
     if read_if_whole(run.features_path(features_key)) is None:
         write_arrays(run.features_path(features_key), False, **_join_features(extractor, paths))
     shutil.rmtree(paths[0].parent, ignore_errors=True)
     return join_key_frames([run.segments_path(name_key_frame(key, index)) for index in indices])
+
+
+def _show(image: np.ndarray, size: int) -> tuple[np.ndarray, tuple[int, int]]:
+    """A frame in memory, whatever size is asked for, and its height and width."""
+    return image, (image.shape[0], image.shape[1])
 
 
 def _join_features(extractor: BagExtractor, paths: Sequence[Path]) -> dict[str, np.ndarray]:
