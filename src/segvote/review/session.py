@@ -25,7 +25,7 @@ from segvote.review.pictures import Pictures
 from segvote.run.run import Run
 from segvote.steps.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.steps.export import export
-from segvote.steps.reopening import list_segmented_images
+from segvote.steps.reopening import list_run_bags
 
 
 class Session:
@@ -150,7 +150,7 @@ class Session:
 
     @cached_property
     def _duplicates(self) -> list[NearDuplicate]:
-        return find_duplicates(list_segmented_images(self.run, self.engine.corrections))
+        return find_duplicates(list_run_bags(self.run, self.engine.corrections))
 
     def describe_doctor(self) -> dict[str, Any]:
         diagnosis = diagnose_run(self.run, self.engine.voting.get_voted(), self._duplicates)
