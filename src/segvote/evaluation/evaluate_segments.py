@@ -21,7 +21,7 @@ from segvote.io.masks import read_mask
 from segvote.metrics.overlap import find_box, label_by_truth, measure_box_iou, measure_iou, split_truth
 from segvote.run.run import Run
 from segvote.run.videos import KeyFrames, list_frame_stems
-from segvote.steps.video.draw import SegmentedVideo
+from segvote.steps.video.draw import carry_frames
 from segvote.types import WITH
 
 Overlap = tuple[float, float]  # intersection, union
@@ -170,9 +170,9 @@ def measure_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> Vid
 def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> CountedTruth:
     """The truth of a video, masks or boxes, counted per segment; segments are carried to all frames with truth."""
     bag, source = run.bags[index], run.find_source(index)
-    video = SegmentedVideo(KeyFrames.open(run.folder, bag.segments, bag.features), source)
-    stems = list_frame_stems(source, video.keys.arrays["frame_indices"])
-    carried = ((stem, one.labels) for stem, one in zip(stems, video.carry(), strict=True) if stem in truth)
+    keys = KeyFrames.open(run.folder, bag.segments, bag.features)
+    frames = zip(list_frame_stems(source, keys.arrays["frame_indices"]), carry_frames(keys, source), strict=True)
+    carried = ((stem, one.labels) for stem, one in frames if stem in truth)
     size = (bag.height, bag.width)
     return _join_frames([count_segments(labels, truth[stem](), size) for stem, labels in carried], bag.n_segments)
 
