@@ -17,7 +17,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from segvote.features.base import FeatureExtractor, check_inputs
+from segvote.features.base import FeatureExtractor
 from segvote.features.pooling import resize_image
 
 LIGHTNESS = np.array([0, 20, 40, 60, 80, 100], np.float32)
@@ -33,7 +33,6 @@ class ColorFeatures(FeatureExtractor):
     standardise = False
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        check_inputs(image, labels)
         return count_color_words(resize_image(image, *labels.shape), labels)
 
     def get_key(self) -> dict[str, Any]:
@@ -80,7 +79,6 @@ class LbpFeatures(FeatureExtractor):
     standardise = False
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        check_inputs(image, labels)
         gray = cv2.cvtColor(resize_image(image, *labels.shape), cv2.COLOR_RGB2GRAY)
         return np.hstack([_count_patterns(find_patterns(gray, radius), labels) for radius in RADII])
 

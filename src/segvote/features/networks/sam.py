@@ -86,12 +86,8 @@ class Sam:
             "has_mask_input": np.ones(1, np.float32),
             "orig_im_size": np.array(shape, np.float32),
         }
-        names = [output.name for output in self.decoder.get_outputs()]
-        outputs = dict(zip(names, _run(self.decoder, inputs, "the decoder"), strict=True))
         # Exports often cut the large masks to the ratio of the image they were traced with; the small ones are whole.
-        small = outputs.get("low_res_masks")
-        if small is None:
-            return np.stack([_resize(logits, shape) > 0 for logits in outputs[names[0]][0]])
+        (small,) = _run(self.decoder, inputs, "the decoder", ["low_res_masks"])
         height, width = fit_sides(shape, SIDE)
         return np.stack([_resize(_resize(one, (SIDE, SIDE))[:height, :width], shape) > 0 for one in small[0]])
 
@@ -200,9 +196,9 @@ def _embed(encoder: Any, pixels: bytes, shape: tuple[int, ...]) -> np.ndarray:
     return _run(encoder, {wanted.name: np.ascontiguousarray(image)}, "the encoder")[0]
 
 
-def _run(session: Any, inputs: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
+def _run(session: Any, inputs: dict[str, np.ndarray], name: str, outputs: list[str] | None = None) -> list[np.ndarray]:
     try:
-        return session.run(None, inputs)
+        return session.run(outputs, inputs)
     except Exception as error:  # onnxruntime has no common error class
         raise BadInputError(f"{name} of the refiner failed: {get_first_line(error)}; export both files anew") from error
 

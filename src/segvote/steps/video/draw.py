@@ -104,18 +104,9 @@ def draw_video(
     along_superpixels: bool = True,
     steadiness: float = STEADINESS,
 ) -> Iterator[DrawnFrame]:
-    """All frames of a video in order.
+    """All frames of a video in order, drawn along superpixels, or with the carried segments as they are.
 
-    Parameters
-    ----------
-    keys, path : KeyFrames, Path
-        The video.
-    heat, decisions, fixed : ndarray
-        (n_segments,) heat in [0, 1], one half where the decision changes; bool; -1 or the user label, 0 or 1.
-    along_superpixels : bool
-        Whether masks are drawn along superpixels; otherwise the carried segments as they are.
-    steadiness : float
-        Weight of the mask of the frame before, in [0, 1).
+    Of each segment: heat in [0, 1], one half where the decision changes; the decision; -1 or the user label, 0 or 1.
     """
     # A user label holds in every frame that its segment is carried to.
     heat = np.where(fixed >= 0, fixed == 1, heat).astype(np.float32)
