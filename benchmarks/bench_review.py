@@ -44,7 +44,7 @@ from segvote.method.vote import Vote
 from segvote.review.encoding import rank_images
 from segvote.review.masks import draw_segments, measure_redrawn
 from segvote.review.pictures import list_levels
-from segvote.review.snapshot import Snapshot, apply_user, apply_votes, make_snapshot, measure_disagreement, note_signs
+from segvote.review.snapshot import Snapshot, apply_user, apply_votes, make_snapshot, note_redrawn
 from segvote.review.strokes import Stroke, draw_stroke
 from segvote.run.correction_log import Action
 from segvote.run.run import Run
@@ -160,8 +160,8 @@ class Review:
         table, result = opened.table, self.held.vote
         votes = (result.scores, result.selected, result.thresholds)
         shown = make_snapshot(table.bag_offsets, table.areas, table.bag_labels, *votes, uncertainty=result.uncertainty)
-        redrawn = measure_redrawn(self.run, shown)
-        return note_signs(shown, disagreement=measure_disagreement(shown, result.graph), redrawn=redrawn)
+        shown = note_redrawn(shown, measure_redrawn(self.run, shown))
+        return apply_votes(shown, *votes, result.graph)
 
     def spend(self, way: str, n_actions: int, every: int) -> Iterator[tuple[int, float, float]]:
         """Spend the actions one way: how many, CorLoc and mean IoU, whenever masks are measured."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from harness import Given, run_parts
 from segvote.datasets import make_surfaces
-from segvote.evaluation.evaluate_truth import find_truth, list_truth
+from segvote.evaluation.truth import find_truth, list_truth
 from segvote.io.images import resize_labels
 from segvote.masks import Decided, Drawing, draw_mask, lines, outline, scale_heat
 from segvote.masks.lines import LineFilter

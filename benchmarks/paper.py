@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from paper_experiments import (
@@ -40,11 +41,11 @@ from paper_experiments import (
     study_lengths,
 )
 from segvote.datasets.paper_table import COLUMNS, MEAN, PAPER_METHODS, PAPER_TABLE, PITTCAR
-from segvote.evaluation.compare_results import FINISH, Combination, Comparison, Result
+from segvote.evaluation.compare import FINISH
+from segvote.evaluation.comparison import Combination, Comparison, Result
 from segvote.io.files import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
-from segvote.report.experiment_tables import format_markdown, format_text
-from segvote.report.figures import Line, draw_lines
+from segvote.report.tables import format_markdown, format_text
 from segvote.voters import SYSTEMS
 from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, WINDOW
 
@@ -57,6 +58,13 @@ PAPER_COLUMNS = {"pittcar": COLUMNS.index(PITTCAR), "youtube-objects": COLUMNS.i
 MEASURES = ("common", "own", "printed", "matched")
 PRINTED_TABLES = ("bandwidths", "rules", "window")
 SHOWN_SCALE = 0.6  # of the figure
+WINDOW_LINES = {
+    "selected": "share selected",
+    "corloc": "CorLoc, sgn f",
+    "ap": "AP",
+    "rho": "rho − 1",
+    "plausibility": "plausibility",
+}
 
 
 @dataclass(frozen=True)
@@ -154,11 +162,6 @@ def list_claim_rows(comparisons: Mapping[str, Comparison], baseline: str) -> lis
         figures = np.array([[_measure(known, one, name) for name in ("common", "miou", "ap")] for known, one in found])
         rows.append([title, *map(_format, figures.mean(axis=0)), _format(figures[:, 0].min())])
     return rows
-
-
-def write_figure(path: Path, svg: str) -> None:
-    # A picture does not know the colours of the page around it: it brings its own paper and ink.
-    write_text(path, svg.replace("<svg ", '<svg style="background:#fff;color:#1a1d24" ', 1))
 
 
 def list_limit_rows(pages: Pages) -> list[list[str]]:
@@ -264,19 +267,18 @@ def list_window_rows(pages: Pages) -> list[list[str]]:
     return rows
 
 
-def draw_window(printed: Mapping[str, PrintedSet]) -> str:
+def draw_window(printed: Mapping[str, PrintedSet], path: Path) -> None:
     """Means over the sets against the ratio, at one scale; rho is drawn as rho - 1, cut at 1."""
     points = [point for one in printed.values() for point in one.window if point.scale == SHOWN_SCALE]
     ratios = sorted({point.ratio for point in points})
-    means = {
-        name: [_average([point for point in points if point.ratio == ratio], name) for ratio in ratios]
-        for name in ("selected", "corloc", "ap", "rho", "plausibility")
-    }
-    means["rho"] = [min(max(rho - 1, 0.0), 1.0) for rho in means["rho"]]
-    titles = ("share selected", "CorLoc, sgn f", "AP", "rho - 1", "plausibility")
-    lines = [Line(title, ratios, values) for title, values in zip(titles, means.values(), strict=True)]
-    title = f"The printed iteration against s+ / s-, mean of {len(printed)} sets"
-    return draw_lines(lines, title, "s+ / s-", "mean over the sets", (1.1, 1.2, 1.3, 1.4, 1.5), marks=True)
+    figure, axes = plt.subplots(figsize=(7, 4))
+    for name, title in WINDOW_LINES.items():
+        means = np.array([_average([point for point in points if point.ratio == ratio], name) for ratio in ratios])
+        axes.plot(ratios, np.clip(means - 1, 0, 1) if name == "rho" else means, marker=".", label=title)
+    axes.set(xlabel="s+ / s−", ylabel="mean over the sets", ylim=(0, 1))
+    axes.legend(frameon=False)
+    plt.rcParams["svg.hashsalt"] = "segvote"
+    figure.savefig(path, metadata={"Date": None})
 
 
 def list_difference_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str]]:
@@ -326,13 +328,6 @@ def format_failures(pages: Pages) -> str:
     return "\n".join(lines or ["None."]) + "\n"
 
 
-def forget_results(out: Path) -> None:
-    """Votes are to be counted again; segments and features stay."""
-    for name in ("results", "scores", "votes", "pairs"):
-        for folder in [*out.glob(f"*/{name}"), *out.glob(f"*/*/{name}")]:
-            shutil.rmtree(folder)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder that holds the sets")
@@ -348,7 +343,8 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="count all votes again: after a change in a voter")
     options = parser.parse_args()
     if options.again:
-        forget_results(options.out)
+        for folder in options.out.glob("*/comparison/results"):  # segments and features stay
+            shutil.rmtree(folder)
     job = Job(options.data, options.out, options.images, options.jobs)
     if options.study:
         is_lengths = options.study == "lengths"
@@ -361,7 +357,7 @@ def main() -> None:
     if "voters" in options.only:
         print(format_text(list_claim_rows(comparisons, find_best_baseline(comparisons))))
     if printed:
-        write_figure(options.docs / "images" / "paper_window.svg", draw_window(printed))
+        draw_window(printed, options.docs / "images" / "paper_window.svg")
     fill_page(options.docs / "paper.md", pages)
 
 

@@ -1,7 +1,6 @@
 """The experiments of `paper.py`: voters side by side, the printed eKDE with many bandwidths, and two studies.
 
-Of each folder the same few images are taken, evenly spread over the sorted names. Everything is kept in the work
-folder.
+Of each folder the same few images are taken, evenly spread over the sorted names. Results are kept in the work folder.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import itertools
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,23 @@ from typing import Any
 import numpy as np
 
 from segvote.datasets.paper_table import PAPER_METHODS
-from segvote.evaluation.compare import Plan, compare
-from segvote.evaluation.compare_results import FINISH, LENGTHS, UNIT, Comparison, Result
-from segvote.evaluation.compare_stage import Stage, decide_by_rules, prepare_stage
+from segvote.errors import TooLargeError
+from segvote.evaluation.compare import (
+    FINISH,
+    Stage,
+    choose_settings,
+    compare,
+    count_votes,
+    list_combinations,
+    prepare_stage,
+)
+from segvote.evaluation.comparison import Combination, Comparison
 from segvote.evaluation.evaluate import rank_segments
-from segvote.evaluation.evaluate_segments import measure_ious
-from segvote.evaluation.evaluate_truth import list_truth
+from segvote.evaluation.rules import decide_by_rules
+from segvote.evaluation.segments import measure_ious
+from segvote.evaluation.truth import list_truth
 from segvote.io.images import list_images
-from segvote.io.tables import read_json, write_json
+from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.graph import stretch
 from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
@@ -41,10 +49,8 @@ SURFACES = ("tile-break", "tile-fray", "steel-patches", "coffee-lesions", "potho
 SETS = (*PHOTOGRAPHS, *SURFACES, "blood-cells", "glands", "ultrasound")
 # Images of each folder: with all of them the sets take most of a day.
 N_IMAGES = 12
-# Half of the usual number, which ranks as well: the slowest voters look at all pairs.
-N_SEGMENTS = 100
-# One look for all: whether a closer one is taken would be decided by one of the competitors.
-SETTINGS = Settings(n_segments=N_SEGMENTS, detail="coarse", draw="segments")
+# Half of the usual number of segments, which ranks as well: the slowest voters look at all pairs.
+SETTINGS = Settings(n_segments=100, detail="coarse", draw="segments")
 NO_BASELINES = (METHOD, "ekde-paper", "walk", "walk-adapted")  # ours, and the printed eKDE
 VOTER_OPTIONS = {"activation": {"blocks": (40, 112, 320)}}  # the layers of lite0
 PARTS = ("voters", "printed", "words", "gpb")
@@ -54,30 +60,30 @@ ADAPTED = {"walk": False, "ekde-paper": True}  # whether features keep their len
 
 @dataclass(frozen=True)
 class Job:
-    """Where things lie, and how much may be done at once."""
+    """The folders of the data and of the work, and the size of the job."""
 
     data: Path
     out: Path
     n_images: int
     n_jobs: int = 1
 
-    def lay_out(self, name: str) -> tuple[Path, Path, Path]:
-        """The chosen images of a set as two folders of links, and its masks."""
+    def link_images(self, name: str) -> tuple[Path, Path]:
+        """The chosen images of a set as two folders of links."""
         folders = self.out / name / "images" / "with", self.out / name / "images" / "without"
         for folder in folders:
             spread_images(self.data / name / folder.name, folder, self.n_images)
-        return *folders, self.data / name / "masks"
+        return folders
 
-    def prepare(self, name: str, kinds: set[bool]) -> Stage:
+    def prepare(self, name: str, settings: Settings = SETTINGS) -> Stage:
         """Segments, features and truth of a set, in the folder of its comparison."""
-        *folders, masks = self.lay_out(name)
-        out = self.out / name / "comparison" / "run"
-        return prepare_stage((folders[0], folders[1]), list_truth(masks), out, SETTINGS, kinds, self.n_jobs)
+        readers, out = list_truth(self.data / name / "masks"), self.out / name / "comparison" / "run"
+        return prepare_stage(self.link_images(name), readers, out, settings, self.n_jobs)
 
-    def compare(self, name: str, plan: Plan, feature_options: Mapping[str, Any] | None = None) -> Comparison:
-        settings = replace(SETTINGS, feature_options=dict(feature_options or {}))
-        out = self.out / name / "comparison"
-        return compare(*self.lay_out(name), out, plan, settings, n_jobs=self.n_jobs, progress=report_steps(name))
+    def compare(self, name: str, combinations: Sequence[Combination]) -> Comparison:
+        readers, out = list_truth(self.data / name / "masks"), self.out / name / "comparison"
+        options: dict[str, Any] = {"voter_options": VOTER_OPTIONS, "n_jobs": self.n_jobs}
+        options["progress"] = report_steps(name)
+        return compare(*self.link_images(name), readers, out, combinations, SETTINGS, **options)
 
 
 def spread_images(source: Path, target: Path, n_images: int) -> None:
@@ -103,14 +109,13 @@ def report_steps(name: str) -> Callable[[str, int, int], None]:
 # Comparisons ---------------------------------------------------------------------------------------------------------
 
 
-def list_passes(voters: Sequence[str] = SYSTEMS) -> dict[str, Plan]:
-    """What is compared on every set, by part."""
+def list_passes(voters: Sequence[str] = SYSTEMS) -> dict[str, list[Combination]]:
+    """The combinations that are compared on every set, by part."""
     pairs = (*PAPER_METHODS.values(), (METHOD, "lite0"), (METHOD, "bow"))
-    methods = tuple(dict.fromkeys(voter for voter, _ in pairs))
     return {
-        "voters": Plan(voters=tuple(voters), voter_options=VOTER_OPTIONS),
-        "words": Plan(voters=methods, features=("bow",)),
-        "gpb": Plan(voters=methods, features=("lite0", "bow"), segmenters=("gpb",), pairs=pairs),
+        "voters": list_combinations(voters),
+        "words": list_combinations(dict.fromkeys(voter for voter, _ in pairs), ["bow"]),
+        "gpb": sorted({Combination("gpb", features, voter) for voter, features in pairs}),
     }
 
 
@@ -119,11 +124,11 @@ def compare_all(
 ) -> dict[str, Comparison]:
     """The parts asked for over all sets, the most telling first; the results of one set together."""
     found: dict[str, Comparison] = {}
-    for part, plan in list_passes(voters).items():
+    for part, combinations in list_passes(voters).items():
         for name in names if part in parts else ():
-            found[name] = join_results(found.get(name), job.compare(name, plan))
+            found[name] = join_results(found.get(name), job.compare(name, combinations))
         if part == "voters" and found:
-            finished = Plan(voters=(f"{find_best_baseline(found)}{FINISH}",))
+            finished = list_combinations([f"{find_best_baseline(found)}{FINISH}"])
             found = {name: join_results(found[name], job.compare(name, finished)) for name in names}
     return found
 
@@ -144,33 +149,33 @@ def find_best_baseline(comparisons: Mapping[str, Comparison]) -> str:
     return max(means, key=lambda voter: means[voter])
 
 
+def judge_votes(stage: Stage, table: SegmentTable, votes: np.ndarray, voter: str) -> dict[str, float]:
+    """AP of votes (n_segments,), and their CorLoc by each rule."""
+    scores, _, decisions = decide_by_rules(table, votes, replace(SETTINGS, voter=voter), stage.n_matched)
+    ious = {rule: measure_ious(stage.measure(selected)) for rule, selected in decisions.items()}
+    return {"ap": rank_scores(stage, scores)} | {
+        rule: float((one > IMAGE_THRESHOLD).mean()) for rule, one in ious.items()
+    }
+
+
+def rank_scores(stage: Stage, scores: np.ndarray) -> float:
+    return rank_segments(stage.split(scores), list(stage.truth.values())).segment_ap
+
+
 # The printed eKDE ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Printed:
-    """The printed eKDE with one choice of bandwidths on one set.
+    """The printed eKDE with one choice of bandwidths on one set."""
 
-    Attributes
-    ----------
-    pair
-        s+ and s-.
-    ap
-        Area-weighted average precision of the segments.
-    corloc, common
-        By sgn f after the second voting as printed; by the common rule.
-    selected
-        Share of the *with* segments with f > 0.
-    scale, ratio, rho, plausibility
-        Of a point near the window: s- in units of the typical distance, s+ / s-, the spectral radius, and what the rule
-        ``window`` maximises.
-    """
-
-    pair: tuple[float, float]
-    ap: float
-    corloc: float
-    common: float
-    selected: float
+    pair: tuple[float, float]  # s+ and s-
+    ap: float  # of the segments, weighted by area
+    corloc: float  # by sgn f after the second voting as printed
+    common: float  # CorLoc by the common rule
+    selected: float  # share of the *with* segments with f > 0
+    # Of a point near the window: s- in units of the typical distance, s+ / s-, the spectral radius, and the figure that
+    # the rule ``window`` maximises.
     scale: float = 0.0
     ratio: float = 0.0
     rho: float = 0.0
@@ -179,25 +184,28 @@ class Printed:
 
 @dataclass(frozen=True)
 class PrintedSet:
-    """All pairs of the grid on one set, what each rule chooses, and the points near the window."""
+    """All pairs of the grid on one set, those that each rule chooses, and the points near the window."""
 
-    grid: Sequence[Printed]
-    rules: Mapping[str, Printed]
-    window: Sequence[Printed]
+    grid: list[Printed]
+    rules: dict[str, Printed]
+    window: list[Printed]
 
     def find(self, pair: tuple[float, float]) -> Printed:
         return next(one for one in self.grid if one.pair == pair)
 
 
 def measure_printed(job: Job, name: str) -> PrintedSet:
-    """Measure a set; what the work folder holds is read."""
-    path = job.out / name / "comparison" / "pairs" / "printed.json"
+    """Measure a set, or read the stored figures."""
+    path = job.out / name / "comparison" / "results" / "printed.json"
     if path.is_file():
-        return _parse(read_json(path))
-    stage = job.prepare(name, {True})
+        return convert_record(read_json(path), PrintedSet, path)
+    stage = job.prepare(name)
     grid = [fit_printed(stage, bandwidth_for=wide, bandwidth_against=s) for wide, s in itertools.product(GRID, GRID)]
     rules = {rule: fit_printed(stage, bandwidth_rule=rule) for rule in BANDWIDTH_RULES}
-    found = PrintedSet(grid, rules, list(_list_window(stage)))
+    table, names = stage.tables[True], ("scale", "ratio", "rho", "plausibility")
+    points = search_window(check_segments(table.X, table.is_candidate, table.bags, None, None))
+    window = [judge_printed(stage, point.scores, **{name: getattr(point, name) for name in names}) for point in points]
+    found = PrintedSet(grid, rules, window)
     write_json(path, asdict(found))
     return found
 
@@ -205,44 +213,16 @@ def measure_printed(job: Job, name: str) -> PrintedSet:
 def fit_printed(stage: Stage, **options: Any) -> Printed:
     table = stage.tables[True]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # most readings select all or nothing, which is what is measured
+        warnings.simplefilter("ignore")  # most readings select all or nothing, which is measured
         voter = PaperEKDE(**options).fit(table.X, table.is_candidate, bags=table.bags)
-    return judge_votes(stage, voter.scores_, (voter.bandwidth_for_, voter.bandwidth_against_))
+    return judge_printed(stage, voter.scores_, (voter.bandwidth_for_, voter.bandwidth_against_))
 
 
-def _list_window(stage: Stage) -> Iterator[Printed]:
+def judge_printed(stage: Stage, votes: np.ndarray, pair: tuple[float, float] = (0.0, 0.0), **point: float) -> Printed:
     table = stage.tables[True]
-    for point in search_window(check_segments(table.X, table.is_candidate, table.bags, None, None)):
-        names = ("scale", "ratio", "rho", "plausibility")
-        yield replace(judge_votes(stage, point.scores), **{name: getattr(point, name) for name in names})
-
-
-def judge_votes(stage: Stage, votes: np.ndarray, pair: tuple[float, float] = (0.0, 0.0)) -> Printed:
-    """Votes (n_segments,) judged by the masks of a set."""
-    table = stage.tables[True]
-    scores, _, decisions = decide_by_rules(table, votes, replace(SETTINGS, voter="ekde-paper"), stage.n_matched)
-    ap = rank_scores(stage, scores)
-    corloc, common = (_measure_corloc(stage, decisions[rule]) for rule in ("printed", "common"))
-    selected = float((votes[table.is_candidate] > 0).mean())
-    return Printed(pair, *(round(figure, 4) for figure in (ap, corloc, common, selected)))
-
-
-def rank_scores(stage: Stage, scores: np.ndarray) -> float:
-    parts = [scores[stage.run.get_slice(index)] for index in stage.truth]
-    return rank_segments(parts, list(stage.truth.values())).segment_ap
-
-
-def _measure_corloc(stage: Stage, selected: np.ndarray) -> float:
-    overlaps = [one.measure(selected[stage.run.get_slice(index)]) for index, one in stage.truth.items()]
-    return float((measure_ious(np.array(overlaps)) > IMAGE_THRESHOLD).mean())
-
-
-def _parse(data: dict[str, Any]) -> PrintedSet:
-    def read(one: dict[str, Any]) -> Printed:
-        return Printed(**{**one, "pair": tuple(one["pair"])})
-
-    rules = {rule: read(one) for rule, one in data["rules"].items()}
-    return PrintedSet([read(one) for one in data["grid"]], rules, [read(one) for one in data["window"]])
+    found = judge_votes(stage, table, votes, "ekde-paper")
+    figures = (found["ap"], found["printed"], found["common"], float((votes[table.is_candidate] > 0).mean()))
+    return Printed(pair, *(round(figure, 4) for figure in figures), **point)
 
 
 # Studies -------------------------------------------------------------------------------------------------------------
@@ -250,33 +230,37 @@ def _parse(data: dict[str, Any]) -> PrintedSet:
 
 def study_lengths(job: Job, names: Sequence[str], features: str) -> list[list[str]]:
     """CorLoc by the common and the own rule and AP of every voter, with blocks of length one and with lengths."""
-    both = (f"{features}{UNIT}", f"{features}{LENGTHS}")
-    plan = Plan(voters=tuple(VOTERS), features=both, voter_options=VOTER_OPTIONS)
     # Without counts words have length one either way.
-    known = [job.compare(name, plan, {"counts": True} if features == "bow" else None) for name in names]
+    settings = replace(SETTINGS, features=features, feature_options={"counts": True} if features == "bow" else {})
+    stages = [job.prepare(name, settings) for name in names]
     heads = ("CorLoc, unit", "lengths", "own rule, unit", "lengths", "AP, unit", "lengths", "better AP on", "keeps")
     rows = [["voter", *heads]]
     for voter in VOTERS:
-        unit, kept = (np.array([_list_figures(one, one.find(voter, name)) for one in known]) for name in both)
+        chosen = choose_settings(settings, Combination(settings.segmenter, features, voter), VOTER_OPTIONS)
+        unit, kept = (np.array([judge_voter(stage, chosen, lengths) for stage in stages]) for lengths in (False, True))
         pairs = [f"{mean:.2f}" for two in zip(unit.mean(axis=0), kept.mean(axis=0), strict=True) for mean in two]
-        wins = f"{(kept[:, 2] > unit[:, 2]).sum()} of {len(known)}"
+        wins = f"{(kept[:, 2] > unit[:, 2]).sum()} of {len(stages)}"
         rows.append([voter, *pairs, wins, "yes" if VOTERS[voter].wants_lengths else "no"])
+        print(*rows[-1], flush=True)
     return rows
 
 
-def _list_figures(comparison: Comparison, result: Result | None) -> tuple[float, float, float]:
-    if result is None:
+def judge_voter(stage: Stage, settings: Settings, lengths: bool) -> tuple[float, float, float]:
+    """CorLoc by the common and the own rule, and AP; nan where the voter refuses so many segments."""
+    table = stage.tables[lengths]
+    try:
+        found = judge_votes(stage, table, count_votes(table, settings)[0], settings.voter)
+    except TooLargeError:
         return (np.nan,) * 3
-    common, own = (comparison.measure_corloc(result, rule).mean for rule in ("common", "own"))
-    return common, own, result.segment_ap
+    return found["common"], found["own"], found["ap"]
 
 
 def study_adaptation(job: Job, names: Sequence[str]) -> list[list[str]]:
     """AP of the walk and of the printed eKDE by gain."""
-    warnings.simplefilter("ignore")  # the printed eKDE says that it selects nothing
+    warnings.simplefilter("ignore")  # the printed eKDE warns that it selects nothing
     rows, found = [["set", *(f"{voter} x {gain:g}" for voter in ADAPTED for gain in GAINS)]], []
     for name in names:
-        stage = job.prepare(name, {True, False})
+        stage = job.prepare(name)
         found.append(
             [
                 measure_adapted(stage, stage.tables[lengths], voter, gain)

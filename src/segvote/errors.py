@@ -33,10 +33,6 @@ class BusyRunError(SegvoteError, RuntimeError):
     """Another process is writing into this run folder."""
 
 
-class ReplacedFolderError(BusyRunError):
-    """The run folder, or a file in it, was deleted, moved or replaced while it was in use."""
-
-
 class MissingPartError(SegvoteError, ImportError):
     """An optional package or a file of weights is not installed; the message says how to get it."""
 

@@ -1,32 +1,29 @@
-"""Comparisons: what they measure, that they go on where they were, and that one failure costs only itself."""
+"""Comparisons: their figures, that they continue after an interruption, and that one failure does not stop the rest."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from segvote import annotate
-from segvote.errors import BadInputError, UnknownNameError, UnreadableImageError
+from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation import compare as compare_module
-from segvote.evaluation.compare import Plan, compare, list_combinations
-from segvote.evaluation.compare_results import Combination, Result
-from segvote.evaluation.compare_stage import (
-    count_votes,
-    decide_by_rules,
-    vote_twice,
-)
+from segvote.evaluation.compare import compare, count_votes, list_combinations
+from segvote.evaluation.comparison import Combination, Result
 from segvote.evaluation.evaluate import evaluate
-from segvote.io.images import read_enough
+from segvote.evaluation.rules import decide_by_rules, vote_twice
+from segvote.evaluation.truth import Truth, list_truth
+from segvote.io.images import list_images
 from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
-PLAN = Plan(voters=("ekde", "negmin", "crane"), features=("color",))
 
 
-def run(scenes, out, plan=PLAN, **changed):
-    settings = replace(QUICK, **changed)
-    return compare(scenes / "with", scenes / "without", scenes / "masks", out, plan, settings, n_jobs=1)
+def run(scenes, out, voters=("ekde", "negmin", "crane"), features=("color",), **options):
+    readers, combinations = list_truth(scenes / "masks"), list_combinations(voters, features)
+    return compare(scenes / "with", scenes / "without", readers, out, combinations, QUICK, n_jobs=1, **options)
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +32,15 @@ def comparison(scenes, tmp_path_factory):
     return run(scenes, tmp_path_factory.mktemp("compare") / "out")
 
 
-def test_combinations_that_share_features_stand_together():
-    plan = Plan(voters=("ekde", "crane"), features=("color", "lbp"), segmenters=("ward", "slic"))
-    combinations = list_combinations(plan)
+def test_combinations_that_share_features_are_neighbours(scenes, tmp_path):
+    combinations = list_combinations(("ekde", "crane"), ("color", "lbp"), ("ward", "slic"))
     assert len(combinations) == 8
     assert [(one.segmenter, one.features) for one in combinations[:2]] == [("ward", "color")] * 2
     with pytest.raises(UnknownNameError, match="ekde"):
-        list_combinations(Plan(voters=("nobody",)))
+        run(scenes, tmp_path, ("nobody",))
 
 
-def test_a_comparison_measures_what_annotate_and_evaluate_do(scenes, comparison, tmp_path):
+def test_a_comparison_measures_the_same_as_evaluate(scenes, comparison, tmp_path):
     settings = replace(QUICK, voter="negmin", voter_options={}, draw="segments")
     single = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     figures = evaluate(single, scenes / "masks")
@@ -65,13 +61,15 @@ def test_ekde_is_first_on_the_scenes_by_paired_bootstrap(comparison):
 
 
 def test_repeated_a_comparison_votes_no_more(scenes, comparison, monkeypatch):
-    def fail(*_):
-        raise AssertionError("nothing is to be done twice")
+    monkeypatch.setattr(compare_module, "count_votes", lambda *_: pytest.fail("nothing is to be done twice"))
+    assert run(scenes, comparison.folder).results == comparison.results
 
-    monkeypatch.setattr(compare_module, "count_votes", fail)
-    monkeypatch.setattr(compare_module, "prepare_stage", fail)
-    again = run(scenes, comparison.folder)
-    assert again.results == comparison.results
+
+def test_changed_truth_is_measured_again(scenes, comparison, tmp_path):
+    readers = {path.stem: lambda: Truth(boxes=np.array([[0, 0, 9, 9]])) for path in list_images(scenes / "with")}
+    combinations = list_combinations(["ekde"], ["color"])
+    found = compare(scenes / "with", scenes / "without", readers, comparison.folder, combinations, QUICK, n_jobs=1)
+    assert found.results[0].overlaps != comparison.results[0].overlaps
 
 
 def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypatch):
@@ -81,40 +79,46 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
         return count_votes(table, settings)
 
     monkeypatch.setattr(compare_module, "count_votes", refuse)
-    plan = replace(PLAN, voters=("ekde", "negmin"), features=("nothing", "color"))
-    first = run(scenes, tmp_path / "out", plan)
+    arguments = (scenes, tmp_path / "out", ("ekde", "negmin"), ("nothing", "color"))
+    first = run(*arguments)
     assert [one.is_good for one in first.results] == [False, False, True, False]
     assert "unknown feature" in first.results[0].reason
     assert first.results[3].reason == "ZeroDivisionError: a bug"
     monkeypatch.setattr(compare_module, "count_votes", count_votes)
-    assert [one.is_good for one in run(scenes, tmp_path / "out", plan).results] == [False, False, True, True]
+    assert [one.is_good for one in run(*arguments).results] == [False, False, True, True]
 
 
-def test_a_result_without_an_image_that_is_back_is_not_kept(scenes, tmp_path, monkeypatch):
-    plan = replace(PLAN, voters=("crane",))
-
-    def hide(path, longest):
-        if path.name == "with-001.png":
-            raise UnreadableImageError(f"{path}: missing")
-        return read_enough(path, longest)
-
-    with monkeypatch.context() as patched:
-        patched.setattr("segvote.steps.extract.read_enough", hide)
-        (lost,) = run(scenes, tmp_path, plan).results
-    (found,) = run(scenes, tmp_path, plan).results
-    assert "with-001.png could not be read for a moment" in lost.reason
-    assert found.is_good and len(found.names) == 6
+def test_options_reach_the_voter_they_are_for(scenes, comparison):
+    (other,) = run(scenes, comparison.folder, ["negmin"], voter_options={"negmin": {"reading": "bag"}}).results
+    assert comparison.find("negmin", "color").segment_ap != other.segment_ap
 
 
-def test_options_reach_the_voter_they_are_for(scenes, tmp_path):
-    plain = run(scenes, tmp_path / "out", Plan(voters=("negmin",), features=("color",)))
-    plan = Plan(voters=("negmin",), features=("color",), voter_options={"negmin": {"reading": "bag"}})
-    other = run(scenes, tmp_path / "out", plan)
-    assert plain.results[0].key != other.results[0].key
-    assert plain.results[0].segment_ap != other.results[0].segment_ap
+@pytest.mark.parametrize("kind", ["mask", "boxes"])
+def test_videos_are_judged_by_all_frames_with_truth(tmp_path, kind):
+    rng, truth = np.random.default_rng(0), {}
+    for video in ("with/a", "with/b", "without/a", "without/b"):
+        (tmp_path / video).mkdir(parents=True)
+        for number in range(4):
+            frame, mask = rng.integers(60, 120, (40, 60, 3)).astype(np.uint8), np.zeros((40, 60), np.uint8)
+            box = [10 + 5 * number, 10, 35 + 5 * number, 30]
+            mask[box[1] : box[3], box[0] : box[2]] = 255
+            if video.startswith("with/"):
+                frame[mask > 0] = [220, 20, 20]
+            Image.fromarray(frame).save(tmp_path / video / f"{number:05d}.png")
+            if number % 2:
+                known = Truth(mask=mask) if kind == "mask" else Truth(boxes=np.array([box]))
+                truth[f"{video[5:]}/{number:05d}"] = lambda known=known: known
+    settings = replace(QUICK, n_segments=20, size=80, frames="video")
+    combinations = list_combinations(["ekde"], ["color"])
+    found = compare(tmp_path / "with", tmp_path / "without", truth, tmp_path / "out", combinations, settings, n_jobs=1)
+    (result,) = found.good
+    assert result.names == ["with/a", "with/b"]
+    assert found.measure_corloc(result).mean == 1.0
+    unions = {union for _, union in result.overlaps["common"]}
+    assert kind == "mask" or unions == {2.0}  # one for each frame with boxes
 
 
-def test_the_rules_select_what_they_say(finished_run):
+def test_the_rules_select_as_documented(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
     shown = table.is_candidate
@@ -144,14 +148,10 @@ def test_the_second_voting_is_the_mean_of_adjacent_segments(finished_run):
 
 def test_frames_join_to_videos():
     overlaps = {"common": [(1.0, 2.0), (3.0, 4.0), (0.0, 0.0)]}
-    result = Result(
-        Combination("ward", "color", "ekde"), "key", ["a", "b", "c"], overlaps=overlaps, limits=[(1, 1)] * 3
-    )
+    result = Result(Combination("ward", "color", "ekde"), ["a", "b", "c"], overlaps=overlaps, limits=[(1, 1)] * 3)
     joined = result.group({"a": "one", "b": "one", "c": "two"})
     assert joined.names == ["one", "two"]
     assert joined.measure_ious().tolist() == [4 / 6, 1.0]
-    with pytest.raises(UnknownNameError, match="common"):
-        joined.measure_ious("other")
 
 
 def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate import evaluate, rank_segments
-from segvote.evaluation.evaluate_segments import MaskedSegments
+from segvote.evaluation.segments import MaskedSegments
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.metrics import find_box, match_instances, measure_boundary_f, measure_iou
@@ -118,5 +118,5 @@ def test_the_command_prints_json_and_writes_a_table_and_a_page(finished_run, sce
     assert "limit of the segments" in page
     table = CliRunner().invoke(load_commands(), arguments)
     assert "boundary F" in table.stdout
-    assert "inst. recall" in table.stdout
+    assert "instances found, of" in table.stdout
     assert "limit of the segments" in table.stdout

@@ -4,7 +4,7 @@ import numpy as np
 
 from segvote.method.extents import N_LEVELS
 from segvote.report import write_report
-from segvote.report.thumbnails import choose_images, draw_levels, find_chosen, format_extents, list_selections
+from segvote.report.extents import choose_images, draw_levels, find_chosen, format_extents, list_selections
 from segvote.steps.extent import change_extent
 
 

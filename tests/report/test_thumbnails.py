@@ -8,14 +8,14 @@ from PIL import Image
 
 from segvote.report import write_report
 from segvote.report.gallery import list_cards
-from segvote.report.thumbnails import PAGE_BYTES, choose_size, count_share, make_triplet
+from segvote.report.thumbnails import PAGE_BYTES, choose_size, make_triplet
 
 
 def test_400_pictures_stay_below_20_megabytes(make_run):
     """Noise is the largest of JPEG files: pictures within their share, and the text of a card, times 400."""
     bags = [make_bag(f"{number}.png", "with") | {"height": 300, "width": 400} for number in range(3)]
     run = make_run(bags=bags)
-    share = count_share(400)
+    share = PAGE_BYTES // 400
     for index in range(3):
         assert make_triplet(run, index, choose_size(400), share).n_bytes <= share
     cards = list(list_cards(run))

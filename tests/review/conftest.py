@@ -1,11 +1,7 @@
-"""A copy of the small finished run, and a caller of ASGI applications that sends exactly what it is told."""
+"""A copy of the small finished run, clients of the application, servers in threads and pages in a browser."""
 
-import asyncio
 import contextlib
-import json
 import threading
-from dataclasses import dataclass
-from urllib.parse import unquote
 
 import pytest
 from browsing import ARGUMENTS, CHROMIUM, PATIENCE
@@ -13,76 +9,18 @@ from browsing import ARGUMENTS, CHROMIUM, PATIENCE
 from segvote.review.serving.server import open_reviewed, open_server
 from segvote.run.run import Run
 
-HOST = "127.0.0.1:9876"
-
 
 @pytest.fixture
 def run(run_copy):
     return Run(run_copy)
 
 
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    headers: dict
-    content: bytes
-
-    def json(self):
-        return json.loads(self.content)
-
-
-class Caller:
-    """Calls an application as a server would, by the address it was given."""
-
-    def __init__(self, app, base=""):
-        self.app, self.base = app, base
-
-    def get(self, path, **headers):
-        return self.call("GET", path, headers, [b""])
-
-    def post(self, path, message=None, chunks=None, **headers):
-        body = chunks if chunks is not None else [json.dumps(message).encode()]
-        return self.call("POST", path, {"content-type": "application/json", **headers}, body)
-
-    def call(self, method, path, headers, chunks):
-        sent = {"host": HOST}
-        sent.update({name.replace("_", "-"): value for name, value in headers.items()})
-        where, _, query = (self.base + path).partition("?")
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "http",
-            "path": unquote(where),
-            "raw_path": where.encode(),
-            "query_string": query.encode(),
-            "root_path": "",
-            "headers": [(name.encode(), value.encode("latin-1")) for name, value in sent.items()],
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 9876),
-        }
-        return asyncio.run(self._talk(scope, list(chunks)))
-
-    async def _talk(self, scope, chunks):
-        messages = []
-
-        async def receive():
-            if not chunks:
-                return {"type": "http.disconnect"}
-            return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
-
-        async def send(message):
-            messages.append(message)
-
-        await self.app(scope, receive, send)
-        headers = {name.decode().lower(): value.decode() for name, value in messages[0]["headers"]}
-        return Answer(messages[0]["status"], headers, b"".join(message.get("body", b"") for message in messages[1:]))
-
-
 @pytest.fixture
-def make_caller():
-    return Caller
+def make_client():
+    """Makes clients of an application whose requests begin with the same path."""
+    testclient = pytest.importorskip("starlette.testclient")
+    address, own = "http://127.0.0.1:9876", {"Origin": "http://127.0.0.1:9876"}
+    return lambda app, base="": testclient.TestClient(app, f"{address}{base}", headers=own, follow_redirects=False)
 
 
 @contextlib.contextmanager

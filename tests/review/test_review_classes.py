@@ -35,20 +35,21 @@ def class_runs(tmp_path_factory):
     return annotate_classes(folder / "root", folder / "out", QUICK, n_jobs=1)
 
 
-def test_only_the_class_looked_at_counts_votes(class_runs, make_caller):
-    app, token, classes = make_guarded_app(class_runs)
-    client = make_caller(app, f"/{token}")
+def test_only_the_class_looked_at_counts_votes(class_runs, make_client):
+    app, token, sessions = make_guarded_app(class_runs)
+    client = make_client(app, f"/{token}")
     try:
-        assert (client.get("/").status, client.get("/").headers["location"]) == (303, "classes/0/")
-        assert client.get("/classes/1/").status == 200 and client.get("/classes/7/").status == 404
+        assert (client.get("/").status_code, client.get("/").headers["location"]) == (303, "classes/0/")
+        assert client.get("/classes/1/").status_code == 200 and client.get("/classes/7/").status_code == 404
         described = client.get("/classes/1/api/run").json()
         assert (described["classes"], described["classNumber"]) == (["blue", "red"], 1)
-        assert described["label"] == "red" and "annotate --classes" in described["classCommand"]
-        assert [session._started for session in classes.sessions] == [False, True]
-        assert client.get("/classes/0/api/images/0/mask").status == 200
-        assert make_caller(app, "/guess").get("/classes/0/api/run").status == 403
+        assert "annotate --classes" in described["classCommand"]
+        assert [session.engine._threads[0].is_alive() for session in sessions] == [False, True]
+        assert client.get("/classes/0/api/images/0/mask").status_code == 200
+        assert make_client(app, "/guess").get("/classes/0/api/run").status_code == 403
     finally:
-        classes.close()
+        for session in sessions:
+            session.close()
 
 
 @NEEDS_CHROMIUM

@@ -1,10 +1,6 @@
 import builtins
 import json
-import os
 import stat
-import subprocess
-import sys
-import tempfile
 import webbrowser
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -72,24 +68,3 @@ def test_the_browser_is_given_a_file_of_its_owner_only(monkeypatch):
         assert stat.S_IMODE(page.stat().st_mode) == 0o600 and stat.S_IMODE(page.parent.stat().st_mode) == 0o700
         assert "http://127.0.0.1:1/secret/" in page.read_text()
     assert not page.exists()
-
-
-def test_the_redirect_of_a_killed_process_is_removed(monkeypatch, tmp_path):
-    monkeypatch.setattr(webbrowser, "open", lambda page: None)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    dead, own = (tmp_path / f"segvote-review-{number}-x" for number in (process.pid, os.getpid()))
-    for folder in (dead, own):
-        folder.mkdir()
-        (folder / "review.html").touch()
-    with open_browser("http://127.0.0.1:1/secret/"):
-        assert not dead.exists() and own.exists()
-
-
-def test_the_redirect_does_not_outlive_its_use(monkeypatch, tmp_path):
-    monkeypatch.setattr(webbrowser, "open", lambda page: None)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("segvote.review.serving.server.REDIRECT_SECONDS", 0.05)
-    with open_browser("http://127.0.0.1:1/secret/"):
-        wait_until(lambda: not list(tmp_path.glob("*/review.html")))

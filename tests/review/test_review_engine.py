@@ -14,7 +14,6 @@ from segvote.io.imports import read_any
 from segvote.method.corrections import propagate
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
-from segvote.review.strokes import Stroke
 from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
@@ -189,7 +188,7 @@ def test_an_export_has_every_action_that_was_saved_before_it(engine, run):
     wait_for(engine, 0)
     engine._wait = lambda: False  # the thread is busy elsewhere
     engine._mark_dirty()
-    engine._thread.join()
+    engine._threads[0].join()
     other = CorrectionLog(run.folder.corrections_path)
     labels = run.read_segments(0)["labels"]
     pixels = np.isin(labels, [2, 3])
@@ -263,7 +262,7 @@ def test_a_vote_that_fails_is_tried_again_with_the_next_action(engine, monkeypat
 
 
 def paint(engine, bag, tool, *points, value=1, radius=3.0, snap=False):
-    return engine.paint(bag, Stroke(tool, np.array(points, dtype=float), radius, snap), value)
+    return engine.paint(bag, tool, np.array(points, dtype=float), value, radius, snap)
 
 
 def test_painted_pixels_are_exact_on_the_page_and_in_files(engine, run, scenes):
@@ -288,7 +287,7 @@ def test_painted_pixels_are_exact_on_the_page_and_in_files(engine, run, scenes):
     other = replace(run.settings, n_segments=25)  # other segments: the pixels stay
     again = annotate(scenes / "with", scenes / "without", run.folder.path.parent / "other", other, n_jobs=1)
     with closing(CorrectionLog(again.folder.corrections_path)) as log:
-        log.append_all(read_actions(run.folder.corrections_path))
+        log.append(*read_actions(run.folder.corrections_path))
     assert update(again.folder.path, n_jobs=1).read_mask(0)[painted].all()
 
 

@@ -12,7 +12,6 @@ from segvote.errors import BadInputError
 from segvote.method.extents import N_LEVELS
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
-from segvote.review.voting import find_wider
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.steps.extent import change_extent, decide_extents
@@ -41,7 +40,6 @@ def test_a_choice_changes_the_masks_of_all_images(engine):
     for level in (1, 3, N_LEVELS):
         after = wait_for(engine, engine.choose_extent(level))
         np.testing.assert_array_equal(after.decisions, decide(engine.run, level))
-        assert set(engine.list_levels()) == {level}
 
 
 def test_a_choice_holds_no_new_vote(engine, monkeypatch):
@@ -57,7 +55,6 @@ def test_a_choice_for_one_image_leaves_the_others(engine):
     np.testing.assert_array_equal(after.decisions[part], decide(engine.run, N_LEVELS)[part])
     first[part] = after.decisions[part]
     np.testing.assert_array_equal(after.decisions, first)
-    assert engine.list_levels().tolist() == [2, N_LEVELS] + [2] * (len(engine.run) - 2)
 
 
 @pytest.mark.parametrize("level", [0, N_LEVELS + 1])
@@ -84,12 +81,3 @@ def test_page_command_and_annotate_write_the_same(run, engine, run_copy, finishe
     assert read_files(by_command) == written
     update(by_command)
     assert read_files(by_command) == written
-
-
-def test_wider_is_the_first_extent_with_most_of_what_was_added():
-    levels, decisions = np.array([1, 3, 4, 7]), np.array([True, False, False, False])
-    assert find_wider(levels, decisions, 2, np.array([9, 1, 0, 0])) == 3
-    assert find_wider(levels, decisions, 2, np.array([9, 1, 1, 0])) == 4
-    assert find_wider(levels, decisions, 2, np.array([9, 1, 1, 5])) == 0
-    assert find_wider(levels, decisions, 2, np.array([9, 0, 0, 0])) == 0
-    assert find_wider(levels, decisions, 4, np.array([0, 0, 1, 0])) == 0

@@ -1,7 +1,7 @@
 """What a new user does on the page in the first hour, in headless Chromium: select all, undo fast, change the size."""
 
 import pytest
-from browsing import NEEDS_BROWSER, wait_heard, wait_until
+from browsing import NEEDS_BROWSER, wait_until
 
 from segvote.run.correction_log import read_actions
 
@@ -84,16 +84,3 @@ def test_no_tool_is_cut_on_a_phone(page, width):
     ):
         left, right, is_cut = box
         assert left >= 0 and right <= width and not is_cut
-
-
-def test_eight_windows_show_the_same(address, open_page):
-    """Browsers allow six connections to one server; the windows share one stream."""
-    windows = [open_page(address) for _ in range(8)]
-    wait_until(windows[-1], "() => segvote.getRegions() !== null")
-    label_next(windows[-1], "b")
-    for window in windows:
-        wait_heard(window, 1)
-    windows[0].close()  # it held the stream
-    label_next(windows[1], "o")
-    for window in windows[1:]:
-        wait_heard(window, 2)

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from segvote.review import masks
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
-from segvote.review.strokes import Stroke
 from segvote.run import strokes
 from segvote.run.run import Run
 
@@ -45,8 +44,8 @@ def act(engine, bag):
     """A click and a stroke on an image; the page fetches what changed and the mask."""
     since = engine.snapshot.version
     engine.set_segments(bag, [1, 2], 1)
-    engine.paint(bag, Stroke("brush", np.array([[20.0, 20.0], [60.0, 40.0]]), 4.0, False), 0)
-    engine.encode_mask(bag, masks.PAGE_SIZE)
+    engine.paint(bag, "brush", [20.0, 20.0, 60.0, 40.0], 0, radius=4.0)
+    engine.encode_mask(bag)
     return struct.unpack("<4I", encode_update(engine.snapshot, since)[:16])[3]
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.review.engine import Engine
-from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.steps.export import export
 
@@ -19,14 +18,13 @@ def engine(run):
     engine = Engine(run)
     engine.clear([0])
     for box in ((20, 20, 50, 50), (70, 20, 100, 50), (50, 30, 70, 36)):
-        engine.paint(0, make_box(*box), 1)
+        engine.paint(0, "polygon", make_box(*box), 1)
     yield engine
     engine.log.close()
 
 
 def make_box(left, top, right, bottom):
-    corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], dtype=float)
-    return Stroke("polygon", corners)
+    return [left, top, right, top, right, bottom, left, bottom]
 
 
 CUT = np.array([(60.5, 10.0), (60.5, 60.0)])
@@ -102,7 +100,7 @@ def decode(content):
 def test_the_page_is_told_area_box_and_place_of_instances(engine):
     engine.cut(0, CUT)
     instances = engine.label_instances(0)
-    listed, shown, n_instances = decode(engine.encode_instances(0, 1600))
+    listed, shown, n_instances = decode(engine.encode_instances(0))
     assert n_instances == 2
     np.testing.assert_array_equal(shown, instances)
     for number, (area, left, top, width, height, x, y) in enumerate(listed, start=1):

@@ -251,7 +251,7 @@ def test_finish_says_how_good_the_rest_may_be(page):
     page.keyboard.press("Escape")
     for _ in range(4):
         page.keyboard.press("a")
-    wait_until(page, "() => segvote.store.status.estimate?.n_accepted === 4")
+    wait_until(page, "() => segvote.store.status.estimate?.nAccepted === 4")
     page.keyboard.press("e")
     text = page.locator("#estimate").inner_text()
     assert "4 accepted masks had a mean IoU of 100 %" in text and "2 that are left" in text
@@ -370,15 +370,3 @@ def test_next_goes_on_and_undo_shows_the_image_it_changes(page):
     page.keyboard.press("z")
     wait_until(page, "(image) => segvote.store.current === image", corrected)
     page.locator("#toast", has_text="Undone: with/").wait_for()
-
-
-def test_a_deleted_log_shows_a_bar_that_saves_again(page, run_copy):
-    (run_copy / "review.sqlite").unlink()
-    page.keyboard.press("r")
-    drag(page, (30, 30), (40, 30))
-    page.wait_for_selector("#unsaved:not([hidden])")
-    assert "deleted" in page.text_content("#unsaved")
-    wait_until(page, "() => document.getElementById('unsaved').textContent.startsWith('1 not saved')")
-    page.click("#unsaved button")
-    page.wait_for_selector("#unsaved", state="hidden")
-    assert len(read_actions(run_copy / "review.sqlite")) == 1

@@ -12,7 +12,7 @@ from segvote.review.snapshot import (
     make_snapshot,
     measure_disagreement,
     note_measured,
-    note_signs,
+    note_redrawn,
 )
 
 
@@ -22,9 +22,8 @@ def snapshot():
     scores = np.array([0.9, 0.8, 0.1, 0.0, 0.6, 0.5, 0.45, 0.4, -0.1, -0.2, -0.3, 0.2])
     thresholds = np.array([0.4, 0.47, 0.0])
     decisions = np.array([1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0], dtype=bool)
-    return make_snapshot(
-        np.array([0, 4, 8, 12]), np.full(12, 10), np.array([True, True, False]), scores, decisions, thresholds
-    )
+    positive, votes = np.array([True, True, False]), (scores, decisions, thresholds)
+    return make_snapshot(np.array([0, 4, 8, 12]), np.full(12, 10), positive, *votes, uncertainty=np.zeros(3))
 
 
 def say(snapshot, **changes):
@@ -128,18 +127,19 @@ def test_neighbours_that_are_not_object_disagree(snapshot):
     np.testing.assert_allclose(measure_disagreement(snapshot, hear_only([0, 2, 8])), [2 / 3, 2 / 3, 0])
 
 
-def test_disputed_or_redrawn_masks_come_sooner(snapshot):
-    for name in ("disagreement", "redrawn"):
-        noted = note_signs(snapshot, **{name: np.array([0.9, 0.1, 0.9])})
-        assert getattr(noted, name).tolist() == [0.9, 0.1, 0.0]  # a *without* image has no mask
-        assert rank_images(noted)[0] > rank_images(snapshot)[0]
+def test_redrawn_masks_come_sooner(snapshot):
+    noted = note_redrawn(snapshot, np.array([0.9, 0.1, 0.9]))
+    assert noted.redrawn.tolist() == [0.9, 0.1, 0.0]  # a *without* image has no mask
+    assert rank_images(noted)[0] > rank_images(snapshot)[0]
 
 
 def test_a_vote_with_a_graph_measures_disagreement_anew(snapshot):
     again = (snapshot.scores, snapshot.decisions, snapshot.thresholds)
-    noted = note_signs(snapshot, disagreement=np.array([0.5, 0.5, 0.0]))
-    assert apply_votes(noted, *again).disagreement.tolist() == [0.5, 0.5, 0.0]
-    assert apply_votes(noted, *again, hear_only([0, 4])).disagreement.tolist() == [0, 0, 0]
+    disputed = apply_votes(snapshot, *again, hear_only([0, 2]))
+    assert disputed.disagreement.tolist() == [0.5, 0.5, 0.0]
+    assert rank_images(disputed)[0] > rank_images(snapshot)[0] - 1e-9
+    assert apply_votes(disputed, *again).disagreement.tolist() == [0.5, 0.5, 0.0]
+    assert apply_votes(disputed, *again, hear_only([0, 4])).disagreement.tolist() == [0, 0, 0]
 
 
 def read_update(data):

@@ -2,14 +2,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.review.strokes import (
-    Stroke,
-    check_stroke,
-    draw_stroke,
-    reshape_region,
-    snap_to_superpixels,
-    trace_outline,
-)
+from segvote.review.strokes import Stroke, check_stroke, draw_stroke, snap_to_superpixels
 
 EMPTY = np.zeros((20, 30), dtype=bool)
 
@@ -84,31 +77,4 @@ def test_a_snapped_stroke_is_made_of_whole_superpixels():
 )
 def test_what_is_no_stroke_is_refused(tool, points, radius):
     with pytest.raises(BadInputError):
-        check_stroke(tool, points, radius, False)
-
-
-@pytest.fixture
-def ring():
-    """A rectangle with a hole, and another object."""
-    mask = EMPTY.copy()
-    mask[2:12, 2:12], mask[5:8, 5:8], mask[15:18, 20:25] = True, False, True
-    return mask
-
-
-def test_an_outline_has_the_corners_of_its_object(ring):
-    corners = trace_outline(ring, np.array([3.5, 3.5]))
-    assert sorted(map(tuple, corners.tolist())) == [(2, 2), (2, 12), (12, 2), (12, 12)]
-
-
-def test_a_new_outline_changes_what_lies_between(ring):
-    corners = np.array([(2, 2), (15, 2), (15, 10), (2, 10)], dtype=float)
-    added, removed = reshape_region(ring, np.array([3.5, 3.5]), corners)
-    expected = ring.copy()
-    expected[2:10, 12:15], expected[10:12, 2:12] = True, False
-    np.testing.assert_array_equal((ring | added) & ~removed, expected)
-
-
-def test_an_outline_needs_a_place_on_the_mask(ring):
-    for place in ((6.5, 6.5), (99, 3), (-1, 3)):
-        with pytest.raises(BadInputError, match="place on the mask"):
-            trace_outline(ring, np.array(place))
+        check_stroke(tool, points, radius)

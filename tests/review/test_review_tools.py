@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browsing import NEEDS_BROWSER, click, drag, locate, open_image, read_mask, wait_heard, wait_until_drawn
+from browsing import NEEDS_BROWSER, click, locate, open_image, read_mask, wait_heard, wait_until_drawn
 
 from segvote.run.correction_log import read_actions
 
@@ -79,49 +79,15 @@ def test_a_smart_click_by_keyboard_adds_where_no_mask_is(page):
     assert read_mask(page)[0, 0] and read_mask(page).sum() > before.sum()
 
 
-def test_a_corner_is_dragged_before_the_lasso_is_closed(lasso):
-    click(lasso, (20, 70))
-    drag(lasso, (20, 70), SQUARE[3])
-    mask = close(lasso)
-    assert mask[21:49, 21:59].all() and not mask[52:].any()
-
-
-def test_a_click_on_an_edge_inserts_a_corner(lasso):
-    drag(lasso, (40, 20), (40, 5))  # pressed on the edge, and pulled up
+def test_a_lasso_of_clicked_corners_is_closed_by_the_first(lasso):
+    click(lasso, (90, 80))
+    lasso.keyboard.press("Backspace")
     click(lasso, SQUARE[3])
     mask = close(lasso)
-    assert mask[8:49, 39:41].all() and not mask[8:12, 21:28].any()
-
-
-@pytest.mark.parametrize("by_key", [True, False])
-def test_a_corner_is_deleted(lasso, by_key):
-    click(lasso, (90, 80), SQUARE[3])
-    if by_key:
-        lasso.mouse.move(*locate(lasso, 90, 80))
-        lasso.keyboard.press("Backspace")
-    else:
-        double_click(lasso, (90, 80))
-    mask = close(lasso)
-    assert mask[21:49, 21:59].all() and not mask[:, 62:].any()
+    assert mask[21:49, 21:59].all() and not mask[52:].any()
 
 
 def test_a_double_click_elsewhere_closes_the_lasso(lasso):
     double_click(lasso, SQUARE[3])
     wait_until_drawn(lasso, 2)
     assert read_mask(lasso)[21:49, 21:59].all()
-
-
-def test_the_outline_of_a_mask_is_changed_by_its_corners(lasso, run_copy):
-    click(lasso, SQUARE[3])
-    before = close(lasso)
-    double_click(lasso, (40, 35))
-    lasso.locator("#toast", has_text="Drag corners").wait_for()
-    drag(lasso, SQUARE[2], (60, 38))
-    lasso.keyboard.press("Enter")
-    wait_until_drawn(lasso, 3)
-    after = read_mask(lasso)
-    assert before[46, 57] and not after[46, 57] and after[22:37, 22:58].all() and not (after & ~before).any()
-    lasso.keyboard.press("z")
-    wait_until_drawn(lasso, 4)
-    np.testing.assert_array_equal(read_mask(lasso), before)
-    assert [one.value for one in read_actions(run_copy / "review.sqlite")[:3]] == [0, 1, 0]

@@ -13,7 +13,6 @@ from segvote.errors import BadInputError
 from segvote.io.video.files import open_film_writer
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
-from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.run.settings import Settings
@@ -100,12 +99,15 @@ def test_a_frame_that_the_video_does_not_have_is_refused(engine, copy):
         engine.set_segments(copy.find("with/v0"), [0], 1, -7)
 
 
-def test_pixels_and_objects_of_videos_are_refused(engine, copy):
-    bag, line = copy.find("with/v0"), np.array([(5.0, 5.0), (60.0, 60.0)])
-    with pytest.raises(BadInputError, match="click segments instead"):
-        engine.paint(bag, Stroke("brush", line), 1)
-    for act in (lambda: engine.cut(bag, line), lambda: engine.join(bag, line), lambda: engine.label_instances(bag)):
-        with pytest.raises(BadInputError, match="connected regions of each frame"):
+def test_pixels_and_objects_of_videos_are_rejected(engine, copy):
+    bag, line = copy.find("with/v0"), [5.0, 5.0, 60.0, 60.0]
+    for act in (
+        lambda: engine.paint(bag, "brush", line, 1),
+        lambda: engine.cut(bag, line),
+        lambda: engine.join(bag, line),
+        lambda: engine.label_instances(bag),
+    ):
+        with pytest.raises(BadInputError, match="by segments"):
             act()
     assert read_actions(copy.folder.corrections_path) == []
 

@@ -7,13 +7,10 @@ import sqlite3
 
 import pytest
 
-from segvote.errors import (
-    BusyRunError,
-    DamagedFileError,
-    ReplacedFolderError,
-    UnwritableFileError,
-)
-from segvote.run.correction_log import Action, CorrectionLog, read_actions, rescue_log
+from segvote.errors import BusyRunError, DamagedFileError, UnwritableFileError
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
+
+LOOK = Action("look", "image", "name", 1)
 
 
 def begin(path, *commands):
@@ -109,87 +106,48 @@ def test_a_pipe_or_a_device_in_the_place_of_the_log_is_refused(tmp_path, name, p
             use(path)
 
 
-def look(value=1, name="name"):
-    return Action("look", "image", name, value)
-
-
-def make_log(folder, n_actions=1):
-    folder.mkdir(exist_ok=True)
-    (folder / "run.json").touch()
-    log = CorrectionLog(folder / "review.sqlite")
-    for _ in range(n_actions):
-        log.append(look())
-    log.read()
-    return log
-
-
-def remove_file(folder):
-    (folder / "review.sqlite").unlink()
-
-
-def remake_folder(folder):
-    shutil.rmtree(folder)
-    make_log(folder, 0).close()
-
-
 def move_folder(folder):
     folder.rename(folder.with_name("moved"))
 
 
-@pytest.mark.parametrize("replace", [remove_file, remake_folder, move_folder])
-def test_a_replaced_log_refuses_actions(tmp_path, replace):
-    log = make_log(tmp_path / "run")
-    replace(tmp_path / "run")
-    with pytest.raises(ReplacedFolderError, match="deleted, moved or replaced"):
-        log.append(look(0))
-    log.close()
+def remove_log(folder):
+    (folder / "review.sqlite").unlink()
 
 
-def test_a_log_deleted_while_it_is_written_says_so(tmp_path, monkeypatch):
-    log = make_log(tmp_path / "run")
+def replace_folder(folder):
+    shutil.rmtree(folder)
+    folder.mkdir()
+    CorrectionLog(folder / "review.sqlite").close()
+
+
+@pytest.fixture
+def log(tmp_path):
+    (tmp_path / "run").mkdir()
+    with contextlib.closing(CorrectionLog(tmp_path / "run" / "review.sqlite")) as log:
+        log.append(LOOK)
+        yield log
+
+
+@pytest.mark.parametrize("change", [move_folder, remove_log, replace_folder])
+def test_a_replaced_log_rejects_actions(log, change):
+    change(log.path.parent)
+    with pytest.raises(BusyRunError, match="deleted, moved or replaced"):
+        log.append(LOOK)
+
+
+def test_a_log_deleted_while_it_is_written_says_so(log, monkeypatch):
     write = log._write
 
     def write_and_delete(*arguments):
-        written = write(*arguments)
-        remake_folder(tmp_path / "run")
-        return written
+        write(*arguments)
+        replace_folder(log.path.parent)
 
     monkeypatch.setattr(log, "_write", write_and_delete)
-    with pytest.raises(ReplacedFolderError):
-        log.append(look(0))
-    rescue_log(log)
-    assert [action.value for action in read_actions(log.path)] == [1, 0]
-    log.close()
+    with pytest.raises(BusyRunError, match="not saved"):
+        log.append(LOOK)
 
 
-def test_a_deleted_log_is_rescued_with_its_batches(tmp_path):
-    log = make_log(tmp_path / "run", 2)
-    log.append_all([look(0, "a"), look(0, "b")])
-    before = log.read()
-    remake_folder(tmp_path / "run")
-    rescue_log(log)
-    assert read_actions(log.path) == before
-    assert log.append(look()) == 5
-    log.close()
-
-
-def test_a_log_with_other_actions_stays_as_it_is(tmp_path):
-    log = make_log(tmp_path / "run", 2)
-    remake_folder(tmp_path / "run")
-    other = CorrectionLog(log.path)
-    other.append(look(name="other"))
-    other.close()
-    rescue_log(log)
-    assert [action.name for action in log.read()] == ["other"]
-    log.close()
-
-
-def test_a_folder_that_came_back_is_used_again(tmp_path):
-    log = make_log(tmp_path / "run")
-    move_folder(tmp_path / "run")
-    with pytest.raises(ReplacedFolderError, match="no run in"):
-        rescue_log(log)
-    (tmp_path / "moved").rename(tmp_path / "run")
-    rescue_log(log)
-    assert log.append(look(0)) == 2
-    log.close()
+def test_a_folder_that_came_back_is_used_again(log):
+    move_folder(log.path.parent)
+    log.path.parent.with_name("moved").rename(log.path.parent)
+    assert log.append(LOOK) == 2

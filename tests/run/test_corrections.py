@@ -9,11 +9,15 @@ from segvote.io.encodings.rle import encode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import move_bags, replay
-from segvote.run.strokes import Canvas, fix_segments
+from segvote.run.strokes import Canvas
 
 
 def stroke(mask, value, image="a"):
     return Action("set", image, "with/a.png", value, *mask.shape, str(encode_rle(mask)["counts"]))
+
+
+def fix_segments(strokes, labels):
+    return Canvas(labels.shape, strokes).label_segments(labels)
 
 
 def block(*place, size=(8, 8)):

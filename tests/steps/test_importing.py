@@ -13,7 +13,7 @@ from segvote.io.imports import read_any
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import read_corrections
 from segvote.run.run import Run
-from segvote.run.strokes import fix_segments
+from segvote.run.strokes import Canvas
 from segvote.steps.export import export
 from segvote.steps.importing import import_corrections
 from segvote.types import Annotation, Part
@@ -37,12 +37,18 @@ def test_an_unchanged_export_corrects_nothing(run_copy, tmp_path, format_, polyg
     assert read_actions(run_copy / "review.sqlite") == []
 
 
+def read_labels(run, bag):
+    """User labels of the segments of an image."""
+    labels = run.read_segments(bag)["labels"]
+    return Canvas(labels.shape, read_corrections(run.folder).strokes[run.bags[bag].digest]).label_segments(labels)
+
+
 def test_a_corrected_mask_fixes_every_segment_of_its_image(run_copy, tmp_path):
     run = Run(run_copy)
     drawn = {run.bags[0].name: draw(run, 0, [3, 7])}
     assert import_corrections(run, write_file(tmp_path, drawn)).corrected == (run.bags[0].name,)
     corrections = read_corrections(run.folder)
-    fixed = fix_segments(corrections.strokes[run.bags[0].digest], run.read_segments(0)["labels"])
+    fixed = read_labels(run, 0)
     assert np.flatnonzero(fixed == 1).tolist() == [3, 7]
     assert (fixed >= 0).all()
     assert corrections.looked == {run.bags[0].digest}
@@ -67,9 +73,7 @@ def test_an_empty_label_studio_annotation_is_an_empty_mask(run_copy, tmp_path):
     task = {"id": 1, "data": {"image": name}, "annotations": [{"result": []}]}
     (tmp_path / "tasks.json").write_text(json.dumps([task]))
     assert import_corrections(run, tmp_path / "tasks.json").corrected == (name,)
-    fixed = fix_segments(
-        read_corrections(run.folder).strokes[run.bags[number].digest], run.read_segments(number)["labels"]
-    )
+    fixed = read_labels(run, number)
     assert (fixed == 0).all()
 
 
@@ -103,7 +107,7 @@ def test_a_mask_of_another_size_lies_over_the_same_picture(run_copy, tmp_path):
     run = Run(run_copy)
     large = np.kron(draw(run, 0, [3, 7]), np.ones((2, 2), bool))
     import_corrections(run, write_file(tmp_path, {run.bags[0].name: large}))
-    fixed = fix_segments(read_corrections(run.folder).strokes[run.bags[0].digest], run.read_segments(0)["labels"])
+    fixed = read_labels(run, 0)
     assert np.flatnonzero(fixed == 1).tolist() == [3, 7]
 
 

@@ -152,7 +152,7 @@ def test_arrays_that_do_not_belong_together_are_refused(run_copy, name):
     arrays = load_file(path)
     arrays[name] = arrays[name][:-1].copy() if name != "edges" else arrays[name] + 10_000
     save_file(arrays, path)
-    with pytest.raises(DamagedFileError, match=r"not those that model\.json speaks of"):
+    with pytest.raises(DamagedFileError, match=r"checksum is not that of"):
         read_model(run_copy)
     words = read_json(path.with_name("model.json"))
     write_json(path.with_name("model.json"), {**words, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()})

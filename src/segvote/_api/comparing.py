@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from segvote.evaluation.compare import Comparison, Plan
-from segvote.evaluation.compare import compare as compare_plan
-from segvote.evaluation.compare_results import add_finished
-from segvote.evaluation.evaluate_truth import list_truth
+from segvote.evaluation.compare import compare as compare_combinations
+from segvote.evaluation.compare import list_combinations
+from segvote.evaluation.comparison import Comparison
+from segvote.evaluation.truth import list_truth
 from segvote.io.progress_bar import choose_progress
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress
-from segvote.report.experiment_pages import write_comparison
-from segvote.report.experiment_pictures import format_examples
+from segvote.report.experiments import write_comparison
+from segvote.report.pictures import format_examples
 from segvote.run.settings import Settings
 from segvote.steps.workers import N_JOBS
 from segvote.voters import SYSTEMS
@@ -33,7 +33,6 @@ def compare(
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
     voter_options: Mapping[str, Mapping[str, Any]] | None = None,
-    finish: bool = False,
     n_jobs: int = N_JOBS,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -46,9 +45,10 @@ def compare(
     truth : path or str
         As for `evaluate`.
     out : path or str
-        Folder for the results; what is there is not done again.
+        Folder for the results; finished ones there are kept.
     voters, features, segmenters : sequence of str
-        Names of the registries.
+        Names of the registries; a voter with ``+finish`` behind its name is followed by the method's re-vote and
+        linear classifier.
     settings : Settings, optional
         Everything else; its voter is the reference.
     label : str, optional
@@ -57,8 +57,6 @@ def compare(
         Overlap above which an image is found.
     voter_options : mapping, optional
         Name of a voter to parameters of its class.
-    finish : bool
-        Each voter also with the method's re-vote and linear classifier.
     n_jobs : int
         Number of processes.
     progress : callable, optional
@@ -77,17 +75,16 @@ def compare(
     >>> [one.combination.voter for one in found.results]
     ['ekde', 'negmin']
     """
-    names = add_finished(voters) if finish else tuple(voters)
-    plan = Plan(names, tuple(features), tuple(segmenters), voter_options=voter_options or {})
     readers = list_truth(truth, label)
     with choose_progress(progress) as report:
-        comparison = compare_plan(
+        comparison = compare_combinations(
             with_folder,
             without_folder,
             readers,
             out,
-            plan,
+            list_combinations(voters, features, segmenters),
             settings,
+            voter_options=voter_options,
             threshold=threshold,
             n_jobs=n_jobs,
             progress=report,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -22,7 +23,7 @@ DEFAULTS = Settings()
 ALL = "all"
 
 # Options of `segvote benchmark`, too.
-RESULTS = typer.Option(..., "-o", "--out", metavar="DIR", help="Folder for results; what is there is not done again.")
+RESULTS = typer.Option(..., "-o", "--out", metavar="DIR", help="Folder for results; finished ones there are kept.")
 VOTER_OPTION = typer.Option(
     None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
 )
@@ -40,11 +41,12 @@ def compare(
     without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
     truth: Path = typer.Option(..., metavar="PATH", help="Truth, of any kind that `segvote evaluate` takes."),
     out: Path = RESULTS,
-    voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(SYSTEMS)}."),
-    features: str = typer.Option(
-        DEFAULTS.features,
-        help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths, NAME:unit: alike for all.",
+    voters: str = typer.Option(
+        ALL,
+        help=f"Names joined by commas, or all: {', '.join(SYSTEMS)}; NAME+finish adds the method's re-vote and "
+        "classifier.",
     ),
+    features: str = typer.Option(DEFAULTS.features, help=f"Names joined by commas: {', '.join(FEATURES)}."),
     segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
     size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
@@ -53,20 +55,17 @@ def compare(
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
     voter_option: list[str] | None = VOTER_OPTION,
-    finish: bool = typer.Option(False, "--finish", help="Each voter also with the method's re-vote and classifier."),
     jobs: int = JOBS,
 ) -> None:
     """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
 
-    Leaves comparison.html, .md, .tex, .csv and .json in the folder. Killed, it goes on where it was.
+    Writes comparison.html, .md, .csv and .json. An interrupted comparison continues.
     """
     from segvote._api.comparing import compare as run_compare
-    from segvote.evaluation.compare_results import FINISH, split_voter
-    from segvote.report.experiment_tables import format_text, list_comparison_rows
-    from segvote.voters.options import parse_options_of_all
+    from segvote.report.experiments import list_comparison_rows
+    from segvote.report.tables import format_text
 
-    names = split_names(voters, (*SYSTEMS, *(f"{name}{FINISH}" for name in VOTERS)), "voter", SYSTEMS)
-    bare = tuple(dict.fromkeys(split_voter(name)[0] for name in names))
+    names = split_voters(voters)
     with show_progress() as progress:
         comparison = run_compare(
             with_folder,
@@ -79,8 +78,7 @@ def compare(
             settings=replace(DEFAULTS, n_segments=n_segments, size=size, detail=detail, decision=decision),
             label=label,
             threshold=threshold,
-            voter_options=parse_options_of_all(bare, voter_option or ()),
-            finish=finish,
+            voter_options=parse_voter_options(names, voter_option),
             n_jobs=jobs,
             progress=progress,
         )
@@ -90,17 +88,27 @@ def compare(
     typer.echo(f"page: {out / 'comparison.html'}")
 
 
-def split_names(
-    text: str, known: Iterable[str] | None = None, kind: str = "name", all_names: Iterable[str] | None = None
-) -> tuple[str, ...]:
-    """``"a,b"`` to names; ``"all"`` to all known ones, or to `all_names`; an unknown one lists them."""
-    known = None if known is None else list(known)
-    if known is not None and text.strip() == ALL:
-        return tuple(known if all_names is None else all_names)
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+def split_voters(text: str) -> tuple[str, ...]:
+    """Names of voters, some with ``+finish``; ``"all"`` is every system without it."""
+    from segvote.evaluation.compare import FINISH
+
+    return SYSTEMS if text.strip() == ALL else split_names(text, [*SYSTEMS, *(f"{n}{FINISH}" for n in VOTERS)], "voter")
+
+
+def split_names(text: str, known: Iterable[str] = (), kind: str = "name") -> tuple[str, ...]:
+    """``"a,b"`` to names; where the known ones are given, an unknown one lists them."""
+    names, known = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip())), list(known)
     for name in names:
-        if known is not None and name not in known:
+        if known and name not in known:
             raise UnknownNameError(f"unknown {kind} {name!r}; the known ones are: {', '.join(known)}")
     if not names:
-        raise UnknownNameError(f"expected at least one {kind}, got none; or all")
+        raise UnknownNameError(f"expected at least one {kind}, got none")
     return names
+
+
+def parse_voter_options(names: Iterable[str], options: list[str] | None) -> dict[str, dict[str, Any]]:
+    """Options of each voter among the names."""
+    from segvote.evaluation.compare import FINISH
+    from segvote.voters.options import parse_options_of_all
+
+    return parse_options_of_all(tuple(dict.fromkeys(name.removesuffix(FINISH) for name in names)), options or ())

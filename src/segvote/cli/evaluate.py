@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,10 +10,7 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.options import RUN
 from segvote.cli.terminal import show_progress
 from segvote.io.stores import find_local_path
-from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
-
-if TYPE_CHECKING:
-    from segvote.evaluation.evaluate import Evaluation
+from segvote.metrics.overlap import IMAGE_THRESHOLD
 
 CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "pixel_f", "found", "n_true", "n_marked", "n_matched")
 
@@ -45,7 +41,8 @@ def evaluate(
     """Measure a run: CorLoc, IoU, AP, boundaries and single objects, beside the limit that its segments set."""
     from segvote.evaluation.evaluate import evaluate as run_evaluate
     from segvote.io.tables import format_json, write_csv
-    from segvote.report.evaluation import write_evaluation_page
+    from segvote.report.experiments import list_evaluation_rows, list_extent_rows, write_evaluation_page
+    from segvote.report.tables import format_text
 
     with show_progress() as progress:
         evaluation = run_evaluate(run_folder, truth, label=label, threshold=threshold, progress=progress)
@@ -53,72 +50,9 @@ def evaluate(
         write_csv(csv, evaluation.list_rows(), CSV_COLUMNS)
     if html is not None:
         write_evaluation_page(evaluation, html, find_local_path(run_folder).resolve().name)
-    typer.echo(format_json(evaluation.to_dict()).rstrip() if as_json else format_evaluation(evaluation))
-
-
-def format_evaluation(evaluation: Evaluation) -> str:
-    """A small table: figure, interval, limit of the segments."""
-    figures = evaluation.to_dict()
-    rows = [
-        ("", "result", "95 % interval", "limit of the segments"),
-        ("CorLoc", *_format_row(figures, "corloc")),
-        ("mean IoU", *_format_row(figures, "miou")),
-        ("segment AP", f"{figures['segment_ap']:.3f}", "", ""),
-        ("pixel AP", f"{figures['pixel_ap']:.3f}", "", ""),
-        ("boundary F", _format_known(figures["boundary_f"]), "", ""),
-        ("2 px prec.", _format_known(figures["pixel_precision"]), "", ""),
-        ("2 px recall", _format_known(figures["pixel_recall"]), "", ""),
-        ("2 px F", _format_known(figures["pixel_f"]), "", ""),
-        *_list_instance_rows(figures),
-        ("images", f"{figures['n_images']}", "", ""),
-        *_list_video_rows(figures),
-    ]
-    lines = [f"{name:13}{value:>7}  {interval:>16}  {limit:>22}".rstrip() for name, value, interval, limit in rows]
-    return "\n".join([*lines, *_list_extent_lines(evaluation)])
-
-
-def _list_extent_lines(evaluation: Evaluation) -> list[str]:
-    """CorLoc and mean IoU at every extent; nothing for runs with videos."""
-    if not evaluation.extents:
-        return []
-    lines = ["", "extent          CorLoc  mean IoU  (by whole segments; masks are drawn finer)"]
-    for one in evaluation.extents:
-        name = f"{one.level}{' (chosen)' if one.chosen else ''}"
-        lines.append(f"{name:13}{one.corloc:>9.3f}{one.miou:>10.3f}")
-    return lines
-
-
-def _format_known(figure: float | None) -> str:
-    return "-" if figure is None else f"{figure:.3f}"
-
-
-def _list_instance_rows(figures: dict) -> list[tuple[str, str, str, str]]:
-    """Single objects found, of how many; nothing where the truth is boxes or videos."""
-    if not figures.get("n_instances"):
-        return []
-    precision = figures["instance_precision"]
-    return [
-        ("inst. recall", f"{figures['instance_recall']:.3f}", f"of {figures['n_instances']} true", ""),
-        (
-            "inst. precis.",
-            _format_known(precision),
-            f"of {figures['n_marked_instances']} marked",
-            "",
-        ),
-    ]
-
-
-def _list_video_rows(figures: dict) -> list[tuple[str, str, str, str]]:
-    """Videos have a criterion of their own, on their whole volume, and overlaps frame by frame."""
-    if not figures.get("n_videos"):
-        return []
-    return [
-        ("videos", f"{figures['n_videos']}", "", ""),
-        ("video CorLoc", f"{figures['video_corloc']:.3f}", f"volume > {VIDEO_THRESHOLD:g}", ""),
-        ("frame IoU", f"{figures['frame_miou']:.3f}", "", ""),
-    ]
-
-
-def _format_row(figures: dict, name: str) -> tuple[str, str, str]:
-    interval = f"{figures[name + '_low']:.3f} .. {figures[name + '_high']:.3f}"
-    return f"{figures[name]:.3f}", interval, f"{figures['limit_' + name]:.3f}"
+    if as_json:
+        typer.echo(format_json(evaluation.to_dict()).rstrip())
+        return
+    typer.echo(format_text(list_evaluation_rows(evaluation)))
+    if evaluation.extents:
+        typer.echo(f"\n{format_text(list_extent_rows(evaluation))}\n(extents by whole segments; masks are drawn finer)")

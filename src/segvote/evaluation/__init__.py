@@ -1,1 +1,1 @@
-"""Experiments on runs: truth, comparisons, benchmarks."""
+"""Experiments on runs: evaluation against ground truth, comparison of voters, benchmarks on public data sets."""

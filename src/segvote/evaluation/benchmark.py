@@ -1,175 +1,204 @@
-"""The paper's experiments on a public data set: every class by itself, then the mean over classes.
+"""The paper's experiments on a public data set: one comparison per class, then the mean over classes.
 
-Classes are experiments of their own, each with a comparison folder below the output folder; videos are judged over all
-their frames at once, by the paper's threshold for videos.
+The images of a class are linked into two folders. Of a video a few frames are used, those with truth first; each votes
+as an image, and a video is judged over all its frames at once, by the paper's threshold for videos.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from segvote.datasets import DATASETS
+from segvote.datasets.base import DataItem, DataSet
 from segvote.datasets.paper_table import PAPER_METHODS, find_paper_corloc, measure_resolution
-from segvote.errors import UnknownNameError
-from segvote.evaluation.benchmark_folders import WHOLE, Laid, lay_out_class
-from segvote.evaluation.compare import Plan, compare
-from segvote.evaluation.compare_results import Comparison
+from segvote.errors import BadInputError, UnknownNameError
+from segvote.evaluation.compare import VoterOptions, compare
+from segvote.evaluation.comparison import Combination, Comparison
+from segvote.evaluation.truth import Truth, TruthReader
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
 from segvote.steps.workers import N_JOBS
+from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD
 
 # Ours beside the paper's methods.
 OURS = {"method, deep (ours)": (METHOD, "lite0"), "method (ours)": (METHOD, "bow")}
-# The rule whose CorLoc stands beside the paper's: each method's own threshold after the second voting.
-PAPER_RULE = "printed"
-# What `--as-paper` segments with; sides are those of the paper's network input.
+# Segmenter and size of `--as-paper`, whose network is VGG-19.
 PAPER_SETTINGS = Settings(segmenter="gpb", size=224, detail="coarse")
+PAPER_NETWORK = "vgg19"
+
+
+def list_rows(network: str = "lite0") -> dict[str, tuple[str, str]]:
+    """Voter and features of the paper's methods, with the features of its deep row, and of ours."""
+    deep = {name: (voter, network) for name, (voter, features) in PAPER_METHODS.items() if features == "lite0"}
+    return {**PAPER_METHODS, **deep, **OURS}
+
+
+def list_row_combinations(rows: Mapping[str, tuple[str, str]], segmenter: str) -> list[Combination]:
+    """The combinations of some rows; those that share features are neighbours."""
+    return sorted({Combination(segmenter, features, voter) for voter, features in rows.values()})
 
 
 @dataclass(frozen=True)
-class RowFeatures:
-    """Features of the paper's rows: its network (VGG-19) and its visual words; rows of `OURS` keep theirs."""
+class ClassFolders:
+    """The images of a class as two folders of links."""
 
-    deep: str = "lite0"
-    words: str = "bow"
-
-    def list_rows(self) -> dict[str, tuple[str, str]]:
-        """Voter and features of the paper's methods and of ours."""
-        kinds = {"lite0": self.deep, "bow": self.words}
-        return {name: (voter, kinds[features]) for name, (voter, features) in PAPER_METHODS.items()} | OURS
+    folders: tuple[Path, Path]  # the *with* and the *without* folder
+    readers: dict[str, TruthReader]  # name of a *with* link, without extension, to its truth
+    groups: dict[str, str]  # name of a *with* bag to the image or video it belongs to
+    n_items: int  # images or videos with truth
+    is_video: bool
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A data set, measured."""
+    """Results on a data set."""
 
     name: str  # of the data set
     classes: dict[str, Comparison]  # class to its comparison, whose "images" are videos where the set has videos
     n_items: dict[str, int]  # class to its number of videos or images with truth
-    row_features: RowFeatures = RowFeatures()  # features of the rows beside the paper
-    # Class to its comparison image by image, and its folders and truth, of which pictures can be shown; none of whole
-    # videos.
-    pictures: Mapping[str, tuple[Comparison, Laid]] = field(default_factory=dict)
+    rows: Mapping[str, tuple[str, str]] = field(default_factory=list_rows)  # method to its voter and features
+    # Class to its comparison image by image, and its folders: for pictures.
+    pictures: Mapping[str, tuple[Comparison, ClassFolders]] = field(default_factory=dict)
 
     @property
     def resolution(self) -> float:
         """What one shot is worth in the mean over classes."""
         return measure_resolution(self.n_items)
 
-    @property
-    def has_paper(self) -> bool:
-        """Whether the paper has figures of these classes."""
-        return any(find_paper_corloc(self.name, name, "eKDE") is not None for name in self.classes)
+    def measure(self, method: str, rule: str) -> np.ndarray:
+        """(n_classes,) CorLoc of a method of `rows`; nan where there is no result."""
+        found = [(one, one.find(*self.rows[method])) for one in self.classes.values()]
+        return np.array([np.nan if result is None else one.measure_corloc(result, rule).mean for one, result in found])
 
-    def measure_mean(self, voter: str, features: str, rule: str) -> float:
-        """CorLoc averaged over classes; nan where a class has no result."""
-        return float(np.mean([_measure(comparison, voter, features, rule) for comparison in self.classes.values()]))
-
-    def list_notes(self, voter: str, features: str) -> tuple[str, ...]:
-        """What a voter warned of, or why it has no result, with the class in which that was."""
-        results = [
-            (name, one)
-            for name, known in self.classes.items()
-            for one in known.results
-            if (one.combination.voter, one.combination.features) == (voter, features)
-        ]
-        return tuple(f"{name}: {note}" for name, one in results for note in (*one.notes, one.reason) if note)
-
-    def find_paper(self, method: str) -> float | None:
-        """Mean of the paper's figures of the classes measured; None where it lacks one of them."""
+    def find_paper(self, method: str) -> np.ndarray:
+        """(n_classes,) the paper's CorLoc; nan where it has none."""
         figures = [find_paper_corloc(self.name, name, method) for name in self.classes]
-        known = [figure for figure in figures if figure is not None]
-        return float(np.mean(known)) if len(known) == len(figures) else None
+        return np.array([np.nan if figure is None else figure for figure in figures])
 
-    def list_class_pairs(self, method: str) -> dict[str, tuple[float, float | None]]:
-        """Class to our CorLoc of one of the paper's methods, by `PAPER_RULE`, and to the paper's figure of that class.
-
-        nan where we have no result, None where the paper has no such class.
-        """
-        voter, features = self.row_features.list_rows()[method]
-        return {
-            name: (_measure(comparison, voter, features, PAPER_RULE), find_paper_corloc(self.name, name, method))
+    def list_notes(self) -> list[str]:
+        """Warnings and failures of the methods of `rows`, class by class."""
+        return [
+            f"{method}: {name}: {note}"
+            for method, row in self.rows.items()
             for name, comparison in self.classes.items()
-        }
-
-
-def _measure(comparison: Comparison, voter: str, features: str, rule: str) -> float:
-    result = comparison.find(voter, features)
-    return float("nan") if result is None else comparison.measure_corloc(result, rule).mean
-
-
-def make_paper_plan(row_features: RowFeatures = RowFeatures()) -> Plan:
-    """The methods of the paper's table, and ours."""
-    pairs = tuple(dict.fromkeys([*OURS.values(), *row_features.list_rows().values()]))
-    voters = tuple(dict.fromkeys(voter for voter, _ in pairs))
-    features = tuple(dict.fromkeys(features for _, features in pairs))
-    return Plan(voters=voters, features=features, pairs=pairs)
+            for one in comparison.results
+            if (one.combination.voter, one.combination.features) == row
+            for note in (*one.notes, one.reason)
+            if note
+        ]
 
 
 def benchmark(
     name: str,
     path: Path | str,
     out: Path | str,
-    plan: Plan | None = None,
+    combinations: Sequence[Combination],
     settings: Settings | None = None,
     *,
-    row_features: RowFeatures = RowFeatures(),
-    label_maps: Path | str | None = None,
+    rows: Mapping[str, tuple[str, str]] | None = None,
     class_name: str | None = None,
     n_frames: int = 3,
-    max_items: int | None = 200,
+    max_items: int = 200,
+    voter_options: VoterOptions | None = None,
     n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Benchmark:
-    """Run the experiments of a data set of `DATASETS` that lies on disk; what is in `out` already is not done again.
+    """Run the experiments of a data set of `DATASETS` that lies on disk; finished results in `out` are kept.
 
-    As for `compare`, but the default plan has the paper's methods and ours. Of each video `n_frames` are used, as
-    images; 0: whole videos. At most `max_items` of each kind and class, of one class or (None) of all. Beside the
-    paper stand the rows of `row_features`. `label_maps` is a folder of label maps or contour maps named like the images
-    of the data set (of a video: ``SHOT/FRAME``), in the place of a segmenter.
+    Of each video `n_frames` are used; of each kind and class at most `max_items` images or videos; of one class, or
+    (None) of all. `rows` are the methods beside the paper's figures, those of `list_rows` by default.
     """
     data = DATASETS[name](path, class_name)
-    plan = plan or make_paper_plan()
     classes, n_items, pictures = {}, {}, {}
     for wanted in data.classes:
         folder = Path(out) / wanted
-        laid = lay_out_class(data, wanted, folder / "images", n_frames, max_items, label_maps)
-        if laid.n_items == 0:
-            continue  # nothing to measure: it still serves the other classes as *without*
-        # A whole shot is a video even where its few frames would not look like one.
-        chosen = replace(settings or Settings(), frames="video") if laid.is_video and n_frames == WHOLE else settings
+        found = link_class(data, wanted, folder / "images", n_frames, max_items)
+        if found.n_items == 0:
+            continue  # it still serves the other classes as *without*
         comparison = compare(
-            *laid.folders,
-            laid.readers,
+            *found.folders,
+            found.readers,
             folder,
-            plan,
-            chosen,
-            label_maps=laid.label_maps,
-            threshold=VIDEO_THRESHOLD if laid.is_video else IMAGE_THRESHOLD,
+            combinations,
+            settings,
+            voter_options=voter_options,
+            threshold=VIDEO_THRESHOLD if found.is_video else IMAGE_THRESHOLD,
             n_jobs=n_jobs,
-            progress=_name_steps(progress, wanted),
+            progress=partial(_report_class, progress, wanted),
         )
-        classes[wanted], n_items[wanted] = _join_frames(comparison, laid), laid.n_items
-        if not (laid.is_video and n_frames == WHOLE):
-            pictures[wanted] = comparison, laid
+        grouped = [one.group(found.groups) if one.is_good else one for one in comparison.results]
+        classes[wanted], n_items[wanted] = replace(comparison, results=grouped), found.n_items
+        pictures[wanted] = comparison, found
     if not classes:
         raise UnknownNameError(f"no class of {name} at {path} has truth; check that its annotations are unpacked")
-    return Benchmark(name, classes, n_items, row_features, pictures)
+    return Benchmark(name, classes, n_items, rows or list_rows(), pictures)
 
 
-def _join_frames(comparison: Comparison, laid: Laid) -> Comparison:
-    results = [one.group(laid.groups) if one.is_good else one for one in comparison.results]
-    return replace(comparison, results=results)
+def _report_class(progress: Progress, class_name: str, step: str, done: int, total: int) -> None:
+    progress(f"{class_name}: {step}", done, total)
 
 
-def _name_steps(progress: Progress, class_name: str) -> Progress:
-    def report(step: str, done: int, total: int) -> None:
-        progress(f"{class_name}: {step}", done, total)
+def link_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_items: int) -> ClassFolders:
+    """Link the images of a class into ``with`` and ``without`` below a folder, which are emptied first.
 
-    return report
+    Of each video `n_frames` are used. At most `max_items` items of each kind are taken, evenly spread over the list.
+    """
+    shown, absent = (_spread(data.select(class_name, label), max_items) for label in (WITH, WITHOUT))
+    if not absent:
+        raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other objects")
+    readers: dict[str, TruthReader] = {}
+    groups: dict[str, str] = {}
+    for label, items in ((WITH, shown), (WITHOUT, absent)):
+        _make_empty(folder / label)
+        for place, item in enumerate(items):
+            for number in choose_frames(item, n_frames):
+                link = folder / label / f"{place:05d}-{number:05d}{item.frames[number].suffix.lower()}"
+                _link(item.frames[number], link)
+                groups[f"{label}/{link.name}"] = item.name
+                if label == WITH and (number in item.masks or number in item.boxes):
+                    readers[link.stem] = partial(_read_truth, item, number)
+    n_items, is_video = sum(item.has_truth for item in shown), any(item.is_video for item in shown)
+    return ClassFolders((folder / WITH, folder / WITHOUT), readers, groups, n_items, is_video)
+
+
+def choose_frames(item: DataItem, n_frames: int) -> list[int]:
+    """Numbers of the frames to use: those with truth, evenly spread, then others until there are enough."""
+    known = sorted({*item.masks, *item.boxes})
+    others = [number for number in range(len(item.frames)) if number not in known]
+    chosen = _spread(known, n_frames)
+    return sorted([*chosen, *_spread(others, n_frames - len(chosen))])
+
+
+def _spread(values: Sequence, count: int) -> list:
+    """At most `count` of the values, evenly spread."""
+    if len(values) <= count:
+        return list(values)
+    return [values[place] for place in np.linspace(0, len(values) - 1, count).round().astype(int)]
+
+
+def _make_empty(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise BadInputError(f"cannot write to {folder} ({error.strerror}); choose another -o folder") from error
+
+
+def _link(path: Path, link: Path) -> None:
+    try:
+        os.symlink(path.resolve(), link)
+    except OSError:  # Windows without the right to make links
+        shutil.copyfile(path, link)
+
+
+def _read_truth(item: DataItem, number: int) -> Truth:
+    return Truth(mask=item.masks[number]()) if number in item.masks else Truth(boxes=item.boxes[number]())

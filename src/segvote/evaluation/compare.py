@@ -1,224 +1,227 @@
-"""Every voter side by side: all combinations of segmenters, features and voters on the same images.
+"""Voters side by side: combinations of segmenters, features and voters on the same images.
 
-Segments and features are made once, by the main job, in one run folder; voters differ only in the vote. Each result is
-a small file under a key of all that decides it: a comparison that was stopped goes on where it was. A combination that
-fails leaves its reason and does not stop the rest.
+Segments and features are computed once, in one run folder; voters differ in the vote alone. Each result is a small file
+named by a key of its inputs and settings, so that an interrupted comparison continues. A combination that fails is
+recorded with its reason and does not stop the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
 from segvote import __version__
 from segvote.errors import SegvoteError
-from segvote.evaluation.compare_results import (
-    Combination,
-    Comparison,
-    Result,
-    read_result,
-    split_voter,
-    wants_lengths,
-    write_result,
-)
-from segvote.evaluation.compare_stage import (
-    RULES,
-    Stage,
-    choose_detail,
-    count_votes,
-    decide_by_rules,
-    hash_inputs,
-    measure_segments,
-    prepare_stage,
-)
+from segvote.evaluation.comparison import Combination, Comparison, Result
 from segvote.evaluation.evaluate import rank_segments
-from segvote.evaluation.evaluate_truth import TruthReader, list_truth
-from segvote.io.arrays import write_arrays
+from segvote.evaluation.rules import RULES, decide_by_rules
+from segvote.evaluation.segments import CountedTruth, count_image, count_video, find_run_truth, measure_limit
+from segvote.evaluation.truth import TruthReader
+from segvote.io.arrays import read_arrays
+from segvote.io.tables import convert_record, read_json, write_json
+from segvote.masks import scale_heat
+from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
+from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
-from segvote.steps.workers import N_JOBS
-from segvote.voters import SYSTEMS, check_system
+from segvote.steps.annotate import annotate_folders
+from segvote.steps.looks import SCALABLE
+from segvote.steps.reopening import Opened, reopen
+from segvote.steps.vote import hold_vote
+from segvote.steps.workers import N_JOBS, Resources
+from segvote.voters import check_system, keeps_lengths
+
+# After the name of a voter: with the re-vote and the linear classifier of the method.
+FINISH = "+finish"
+VoterOptions = Mapping[str, Mapping[str, Any]]  # voter to parameters of its class
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What to compare."""
-
-    # Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``); a
-    # name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length one.
-    # A voter that ends in ``+finish`` is followed by the re-vote and the linear classifier of the method.
-    voters: tuple[str, ...] = SYSTEMS
-    features: tuple[str, ...] = (Settings.features,)
-    segmenters: tuple[str, ...] = (Settings.segmenter,)
-    pairs: tuple[tuple[str, str], ...] = ()  # voter and features; where given, only these pairs of them are tried
-    voter_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # voter to parameters of its class
-
-    def choose_voter(self, settings: Settings, voter: str) -> Settings:
-        """The settings with another voter and its options, or the same with those of the plan besides."""
-        name, finish = split_voter(voter)
-        own = settings.voter_options if name == settings.voter else {}
-        options = {**own, **self.voter_options.get(name, {})}
-        return replace(settings, voter=name, finish=finish, voter_options=options)
-
-
-def list_combinations(plan: Plan) -> list[Combination]:
-    """All combinations, those that share segments and features together."""
-    for voter in plan.voters:
-        check_system(split_voter(voter)[0])
-    return [
-        Combination(segmenter, features, voter)
-        for segmenter in plan.segmenters
-        for features in plan.features
-        for voter in plan.voters
-        if not plan.pairs or (voter, features) in plan.pairs
-    ]
+def list_combinations(
+    voters: Iterable[str], features: Iterable[str] = (Settings.features,), segmenters: Iterable[str] = ("ward",)
+) -> list[Combination]:
+    """All combinations; those that share segments and features are neighbours."""
+    return [Combination(*names) for names in product(segmenters, features, voters)]
 
 
 def compare(
     with_folder: Path | str,
     without_folder: Path | str,
-    truth: Path | str | Mapping[str, TruthReader],
+    readers: Mapping[str, TruthReader],
     out: Path | str,
-    plan: Plan | None = None,
+    combinations: Sequence[Combination],
     settings: Settings | None = None,
     *,
-    label: str | None = None,
-    label_maps: Path | str | None = None,
+    voter_options: VoterOptions | None = None,
     threshold: float = IMAGE_THRESHOLD,
     n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Comparison:
-    """Try every combination of a plan, by default all voters, on two folders of images; see `segvote.compare`.
-
-    `truth` may be readers by image name. The voter of the settings is the reference. The detail is the same for all
-    voters: ``auto``, by which the method chooses for itself, becomes ``coarse``. `label_maps` as `segments` of
-    `annotate`.
-    """
-    plan, settings = plan or Plan(), measure_segments(settings or Settings())
-    readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
-    folders, maps = (Path(with_folder), Path(without_folder)), None if label_maps is None else Path(label_maps)
-    job = _Job(folders, readers, Path(out), plan, settings, n_jobs, progress, maps)
-    results = job.carry_out(list_combinations(plan))
+    """Measure combinations on two folders of images, with the truth of `list_truth`; see `segvote.compare`."""
+    for one in combinations:
+        check_system(one.voter.removesuffix(FINISH))
+    settings, options, results = prepare_settings(settings or Settings()), voter_options or {}, []
+    with RunFolder(out).lock():
+        for _, group in groupby(combinations, key=lambda one: (one.segmenter, one.features)):
+            members = list(group)
+            shared = choose_settings(settings, replace(members[0], voter=settings.voter), {})
+            folders = Path(with_folder), Path(without_folder)
+            stage = _try_stage(folders, readers, Path(out) / "run", shared, n_jobs, progress)
+            for one in members:
+                results.append(_try_combination(one, stage, choose_settings(settings, one, options), Path(out)))
+                progress("compare", len(results), len(combinations))
     return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
 
 
-@dataclass
-class _Job:
-    """One call of `compare`."""
+def prepare_settings(settings: Settings) -> Settings:
+    """The settings of a comparison: masks of whole segments, and one detail for all voters.
 
-    folders: tuple[Path, Path]
-    readers: Mapping[str, TruthReader]
-    out: Path
-    plan: Plan
-    settings: Settings
-    n_jobs: int
-    progress: Progress
-    label_maps: Path | None = None
+    ``auto`` would let the confidence of the reference choose the features of all others.
+    """
+    return replace(settings, draw="segments", detail="coarse" if settings.detail == "auto" else settings.detail)
 
-    def __post_init__(self) -> None:
-        self.input = hash_inputs(self.folders, self.readers, self.settings, self.label_maps)
 
-    def carry_out(self, combinations: Sequence[Combination]) -> list[Result]:
-        results: list[Result] = []
-        with RunFolder(self.out).lock():
-            for _, group in groupby(combinations, key=lambda one: (one.segmenter, one.features)):
-                for result in self._carry_out_group(list(group)):
-                    results.append(result)
-                    self.progress("compare", len(results), len(combinations))
-        return results
+def choose_settings(settings: Settings, combination: Combination, options: VoterOptions) -> Settings:
+    """The settings of one combination; only the network of `SCALABLE` takes inputs of any size."""
+    voter = combination.voter.removesuffix(FINISH)
+    own = settings.voter_options if voter == settings.voter else {}
+    return replace(
+        settings,
+        segmenter=combination.segmenter,
+        features=combination.features,
+        voter=voter,
+        finish=voter != combination.voter,
+        voter_options={**own, **options.get(voter, {})},
+        detail=settings.detail if combination.features == SCALABLE else "coarse",
+    )
 
-    def _carry_out_group(self, group: list[Combination]) -> Iterator[Result]:
-        found = {one: self._read(one) for one in group}
-        pending = [one for one in group if found[one] is None]
-        stage = self._try_stage(pending) if pending else None
-        for combination in group:
-            result = found[combination]
-            if result is None:
-                result = self._try(combination, stage)
-                write_result(self.out / "results", result)
-            yield result
 
-    def _read(self, combination: Combination) -> Result | None:
-        """What is known already; a failure is tried again, unless it was one of size."""
-        result = read_result(self.out / "results", self._make_key(combination))
-        return result if result is None or result.is_good or result.kind == "TooLargeError" else None
+@dataclass(frozen=True)
+class Stage:
+    """Segments and features that voters share."""
 
-    def _try_stage(self, pending: Sequence[Combination]) -> Stage | Exception:
-        first = pending[0]
-        settings = choose_detail(replace(self.settings, segmenter=first.segmenter, features=first.features))
-        kinds = {wants_lengths(one.features, one.voter) for one in pending}
-        try:
-            out = self.out / "run"
-            return prepare_stage(
-                self.folders, self.readers, out, settings, kinds, self.n_jobs, self.progress, self.label_maps
-            )
-        except Exception as error:  # one bad combination must not stop the rest: its reason goes into the table
-            return error
+    run: Run  # of the reference
+    tables: dict[bool, SegmentTable]  # by whether features keep their lengths
+    truth: dict[int, CountedTruth]  # by bag number
+    key: str  # of the images and the truth
 
-    def _try(self, combination: Combination, stage: Stage | Exception | None) -> Result:
-        try:
-            if not isinstance(stage, Stage):
-                raise stage or AssertionError("segments are prepared where a result is missing")
-            return self._measure(combination, stage)
-        except Exception as error:  # as above
-            key = self._make_key(combination)
-            return Result(combination, key, reason=format_reason(error), kind=type(error).__name__)
+    @property
+    def n_matched(self) -> int:
+        """How many segments the reference selected."""
+        return int(self.run.votes["decisions"].sum())
 
-    def _measure(self, combination: Combination, stage: Stage) -> Result:
-        settings, key = self._make_settings(combination), self._make_key(combination)
-        has_lengths = wants_lengths(combination.features, combination.voter)
-        table = stage.tables[has_lengths]
-        votes, seconds, notes = count_votes(table, settings)
-        flat, thresholds, decisions = decide_by_rules(table, votes, settings, stage.n_matched)
-        scores = [flat[stage.run.get_slice(index)] for index in stage.truth]
-        self._write_scores(key, scores, thresholds[list(stage.truth)], float(flat.min()))
-        ranking = rank_segments(scores, list(stage.truth.values()))
-        return Result(
-            combination,
-            key,
-            names=[stage.run.bags[index].name for index in stage.truth],
-            segments=[stage.run.bags[index].segments for index in stage.truth],
-            overlaps={
-                rule: [one.measure(selected[stage.run.get_slice(index)]) for index, one in stage.truth.items()]
-                for rule, selected in decisions.items()
-            },
-            limits=[segments.measure_limit() for segments in stage.truth.values()],
-            segment_ap=ranking.segment_ap,
-            pixel_ap=ranking.pixel_ap,
-            curve=ranking.curve,
-            seconds=round(seconds, 3),
-            notes=notes,
-        )
+    def split(self, values: np.ndarray) -> list[np.ndarray]:
+        """Values of all segments, (n_segments,), to those of each image with truth."""
+        return [values[self.run.get_slice(index)] for index in self.truth]
 
-    def _write_scores(self, key: str, scores: list[np.ndarray], thresholds: np.ndarray, lowest: float) -> None:
-        write_arrays(
-            self.out / "scores" / f"{key}.npz",
-            scores=np.concatenate(scores).astype(np.float32),
-            counts=np.array([len(one) for one in scores]),
-            thresholds=thresholds,
-            lowest=np.array(lowest),
-        )
+    def measure(self, selected: np.ndarray) -> list[tuple[float, float]]:
+        """Overlap of selected segments, (n_segments,) bool, with the truth of each image."""
+        return [one.measure(part) for one, part in zip(self.truth.values(), self.split(selected), strict=True)]
 
-    def _make_settings(self, combination: Combination) -> Settings:
-        settings = self.plan.choose_voter(self.settings, combination.voter)
-        return choose_detail(replace(settings, segmenter=combination.segmenter, features=combination.features))
 
-    def _make_key(self, combination: Combination) -> str:
-        return make_key(
-            version=__version__,
-            settings=self._make_settings(combination).to_dict(),
-            has_lengths=wants_lengths(combination.features, combination.voter),
-            reference=self.settings.voter,
-            rules=RULES,
-            input=self.input,
-        )
+def prepare_stage(
+    folders: tuple[Path, Path],
+    readers: Mapping[str, TruthReader],
+    out: Path,
+    settings: Settings,
+    n_jobs: int,
+    progress: Progress = ignore_progress,
+) -> Stage:
+    """Segment, extract features, run the reference, and count the truth of every segment."""
+    run = annotate_folders(*folders, out, settings, Resources(n_jobs, progress=progress))
+    videos, images = find_run_truth(run, readers)
+    truth = {index: count_video(run, index, frames) for index, frames in videos.items()}
+    truth |= {index: count_image(run, index, read()) for index, read in images.items()}
+    truth = dict(sorted(truth.items()))
+    key = make_key(run=run.record.key, truth=joblib.hash(truth))
+    opened = reopen(run)
+    return Stage(run, {kind: scale_table(run, opened, kind) for kind in (False, True)}, truth, key)
+
+
+def scale_table(run: Run, opened: Opened, has_lengths: bool) -> SegmentTable:
+    """The table with standardised features; blocks have length one, or keep their lengths."""
+    table = opened.table
+    if opened.standardiser.has_lengths == has_lengths:
+        return table
+    standardiser = replace(opened.standardiser, has_lengths=has_lengths)
+    X = np.empty_like(table.X)
+    for index, bag in enumerate(run.bags):
+        X[run.get_slice(index)] = standardiser.apply(read_arrays(run.folder.features_path(bag.features))["features"])
+    return replace(table, X=X)
+
+
+def _try_stage(*arguments: Any) -> Stage | Exception:
+    try:
+        return prepare_stage(*arguments)
+    except Exception as error:  # the reason goes into the table
+        return error
+
+
+def _try_combination(combination: Combination, stage: Stage | Exception, settings: Settings, out: Path) -> Result:
+    """The stored result, or a new one, which is stored; one that failed has its reason and is not stored."""
+    if isinstance(stage, Exception):
+        return Result(combination, reason=format_reason(stage))
+    key = make_key(version=__version__, settings=settings.to_dict(), rules=RULES, stage=stage.key)
+    path = out / "results" / f"{key}.json"
+    try:
+        return convert_record(read_json(path), Result, path)
+    except SegvoteError:  # there is none, or it is damaged
+        pass
+    try:
+        result = measure_combination(combination, stage, settings)
+    except Exception as error:  # as above
+        return Result(combination, reason=format_reason(error))
+    write_json(path, asdict(result), indent=None)
+    return result
+
+
+def measure_combination(combination: Combination, stage: Stage, settings: Settings) -> Result:
+    """Hold one vote, decide by all rules, and measure the selections."""
+    table = stage.tables[keeps_lengths(settings.voter)]
+    votes, seconds, notes = count_votes(table, settings)
+    scores, thresholds, decisions = decide_by_rules(table, votes, settings, stage.n_matched)
+    parts, bags = stage.split(scores), [stage.run.bags[index] for index in stage.truth]
+    ranking = rank_segments(parts, list(stage.truth.values()))
+    heats = [
+        scale_heat(part, float(level), float(scores.min()), float(part.max())).round(3).tolist()
+        for part, level in zip(parts, thresholds[list(stage.truth)], strict=True)
+    ]
+    return Result(
+        combination,
+        names=[bag.name for bag in bags],
+        segments=[bag.segments for bag in bags],
+        heats=heats,
+        overlaps={rule: stage.measure(selected) for rule, selected in decisions.items()},
+        limits=[measure_limit(one) for one in stage.truth.values()],
+        segment_ap=ranking.segment_ap,
+        pixel_ap=ranking.pixel_ap,
+        curve=ranking.curve,
+        seconds=round(seconds, 3),
+        notes=notes,
+    )
+
+
+def count_votes(table: SegmentTable, settings: Settings) -> tuple[np.ndarray, float, list[str]]:
+    """Let the segments vote: the voter's own scores (n_segments,), processor seconds, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        started = time.process_time()
+        held = hold_vote(table, settings)
+        seconds = time.process_time() - started
+    notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+    votes = np.asarray(held.vote.votes, dtype=np.float64)
+    if not np.isfinite(votes).all():
+        raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
+    return votes, seconds, list(dict.fromkeys(notes))
 
 
 def format_reason(error: Exception) -> str:

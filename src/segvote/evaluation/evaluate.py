@@ -1,61 +1,61 @@
-"""How good is a run? Its masks against truth, and beside each figure the limit its segments set."""
+"""Masks of a run against ground truth, and beside each figure the limit that its segments set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.evaluation.evaluate_segments import (
+from segvote.evaluation.segments import (
     BoxedFrames,
     CountedTruth,
-    count_segments,
-    fit_mask,
-    list_video_truth,
+    count_image,
+    count_video,
+    find_run_truth,
     measure_box_overlap,
     measure_ious,
-    measure_video,
+    measure_limit,
 )
-from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, list_truth
+from segvote.evaluation.truth import TruthReader, list_truth
+from segvote.io.images import resize_labels
+from segvote.io.masks import read_mask
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
 from segvote.method.extents import N_LEVELS
 from segvote.metrics.bootstrap import bootstrap_mean
 from segvote.metrics.boundary import PixelAgreement, has_outline, measure_boundary_f, measure_pixel_agreement
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
-from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
+from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou, split_truth
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.progress import Progress, count_along
 from segvote.run.run import Run, open_run
 from segvote.run.strokes import label_instances
 from segvote.steps.export import Divisions, read_divisions
 from segvote.steps.extent import decide_extents
-from segvote.types import WITH
 
 N_CURVE = 200  # points of a stored precision-recall curve
 
 
 @dataclass(frozen=True)
 class ImageResult:
-    """One image: the overlap of its mask with the truth, the best its segments could do, how well outlines agree, and
-    how many single objects were found.
+    """One image, or one video, whose `iou` is that of its volume.
 
-    `boundary_f`, `pixels` (precision and recall within two pixels) and `instances` are None where the truth is boxes,
-    and for a video, whose `iou` is that of its volume and whose `frame_iou` is the mean over its frames; `boundary_f`
-    also where the truth leaves the outline open.
+    `boundary_f`, `pixels` and `instances` are None for videos and where the truth is boxes; `boundary_f` also where the
+    truth leaves the outline open.
     """
 
     name: str
     iou: float
-    limit: float
+    limit: float  # the best IoU that its segments allow
     boundary_f: float | None = None
-    frame_iou: float | None = None
+    frame_iou: float | None = None  # of a video: the mean over its frames
     instances: InstanceCounts | None = None
-    pixels: PixelAgreement | None = None
+    pixels: PixelAgreement | None = None  # precision and recall within two pixels
 
 
 @dataclass(frozen=True)
@@ -111,28 +111,23 @@ class Evaluation:
 
     @property
     def n_images(self) -> int:
+        """How many images and videos have truth."""
         return len(self.images)
 
     @property
     def ious(self) -> np.ndarray:
+        """(n_images,) overlaps of the masks with the truth."""
         return np.array([image.iou for image in self.images])
 
     @property
     def limits(self) -> np.ndarray:
+        """(n_images,) the best overlaps that the segments allow."""
         return np.array([image.limit for image in self.images])
 
     @property
     def boundary_f(self) -> float | None:
-        known = [image.boundary_f for image in self.images if image.boundary_f is not None]
-        return float(np.mean(known)) if known else None
-
-    def _measure_pixels(self) -> dict[str, float | None]:
-        """Precision, recall and F of pixels within two pixels, means over the images; None where no truth is a mask."""
-        known = [image.pixels for image in self.images if image.pixels is not None]
-        return {
-            f"pixel_{name}": float(np.mean([getattr(one, name) for one in known])) if known else None
-            for name in ("precision", "recall", "f")
-        }
+        """Mean over the images that have one."""
+        return _average(image.boundary_f for image in self.images)
 
     @property
     def instances(self) -> InstanceCounts | None:
@@ -143,6 +138,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """The figures by name; `corloc` is what the paper calls average precision."""
         corloc, miou = bootstrap_mean(self.ious > self.threshold), bootstrap_mean(self.ious)
+        pixels = [image.pixels for image in self.images if image.pixels is not None]
         return {
             "corloc": corloc.mean,
             "corloc_low": corloc.low,
@@ -153,7 +149,9 @@ class Evaluation:
             "segment_ap": self.ranking.segment_ap,
             "pixel_ap": self.ranking.pixel_ap,
             "boundary_f": self.boundary_f,
-            **self._measure_pixels(),
+            **{
+                f"pixel_{name}": _average(getattr(one, name) for one in pixels) for name in ("precision", "recall", "f")
+            },
             "limit_corloc": measure_corloc(self.limits, self.threshold),
             "limit_miou": float(self.limits.mean()),
             "n_images": self.n_images,
@@ -189,15 +187,19 @@ class Evaluation:
 
     def list_rows(self) -> list[dict[str, Any]]:
         """One row per image: name, iou, limit, boundary_f, pixel_f, frame_iou, found, n_true, n_marked, n_matched."""
-        return [_list_row(image, self.threshold) for image in self.images]
+        rows = []
+        for image in self.images:
+            row = asdict(image)
+            del row["pixels"]
+            instances = row.pop("instances") or dict.fromkeys(("n_true", "n_marked", "n_matched"))
+            row["pixel_f"] = None if image.pixels is None else image.pixels.f
+            rows.append({**row, "found": int(image.iou > self.threshold), **instances})
+        return rows
 
 
-def _list_row(image: ImageResult, threshold: float) -> dict[str, Any]:
-    row = asdict(image)
-    del row["pixels"]
-    row["pixel_f"] = None if image.pixels is None else image.pixels.f
-    instances = row.pop("instances") or dict.fromkeys(("n_true", "n_marked", "n_matched"))
-    return {**row, "found": int(image.iou > threshold), **instances}
+def _average(figures: Iterable[float | None]) -> float | None:
+    known = [figure for figure in figures if figure is not None]
+    return float(np.mean(known)) if known else None
 
 
 def evaluate(
@@ -243,73 +245,33 @@ def evaluate(
 
 
 def _evaluate_run(run: Run, truth: Path | str, label: str | None, threshold: float, progress: Progress) -> Evaluation:
-    videos, readers = find_run_truth(run, list_truth(truth, label), truth)
-    results, scores = [], []
-    counted: list[CountedTruth] = []
+    videos, images = find_run_truth(run, list_truth(truth, label))
+    measures = {index: partial(_measure_video, run, index, frames) for index, frames in videos.items()}
     divisions = read_divisions(run)
-    for index, frames in count_along(list(videos.items()), "evaluate videos", len(videos), progress):
-        video = measure_video(run, index, frames)
-        limit = float(measure_ious(np.array([video.segments.measure_limit()]))[0])
-        results.append(ImageResult(run.bags[index].name, video.iou, limit, frame_iou=float(video.frame_ious.mean())))
-        counted.append(video.segments)
-        scores.append(run.votes["scores"][run.get_slice(index)])
-    for index, read in count_along(list(readers.items()), "evaluate", len(readers), progress):
-        known = read()
-        segments = count_image(run, index, known)
-        results.append(_measure_image(run, index, known, segments, divisions))
-        counted.append(segments)
-        scores.append(run.votes["scores"][run.get_slice(index)])
-    criterion = "box" if any(isinstance(segments, BoxedFrames) for segments in counted) else "mask"
-    extents = [] if videos else measure_extents(run, dict(zip(readers, counted, strict=True)), threshold)
-    return Evaluation(results, rank_segments(scores, counted), threshold, criterion, extents)
+    measures |= {index: partial(_measure_image, run, index, read, divisions) for index, read in images.items()}
+    results, counted = [], {}
+    for index, measure in count_along(list(measures.items()), "evaluate", len(measures), progress):
+        result, counted[index] = measure()
+        results.append(result)
+    criterion = "box" if any(isinstance(one, BoxedFrames) for one in counted.values()) else "mask"
+    scores = [run.votes["scores"][run.get_slice(index)] for index in counted]
+    ranking = rank_segments(scores, list(counted.values()))
+    return Evaluation(results, ranking, threshold, criterion, measure_extents(run, counted, threshold))
 
 
 def measure_extents(run: Run, counted: Mapping[int, CountedTruth], threshold: float) -> list[ExtentResult]:
-    """CorLoc and mean IoU of a run at every extent, by whole segments.
+    """CorLoc and mean IoU at every extent, by whole segments; nothing for runs with videos or without extents.
 
-    Parameters
-    ----------
-    run : Run
-        A finished run of images.
-    counted : dict of int to CountedTruth
-        Number of each image with truth to its truth, counted per segment.
-    threshold : float
-        Overlap above which an image counts as found.
-
-    Returns
-    -------
-    list of ExtentResult
-        Empty where the run has no nested selections, or has videos.
+    `counted` is the truth by the number of its image, counted per segment.
     """
     if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
         return []
     results = []
     for level in range(1, N_LEVELS + 1):
         selected = decide_extents(run, np.full(len(run), level), None)[2]
-        overlaps = [one.measure(selected[run.get_slice(index)]) for index, one in counted.items()]
-        ious = measure_ious(np.array(overlaps))
+        ious = measure_ious([one.measure(selected[run.get_slice(index)]) for index, one in counted.items()])
         results.append(ExtentResult(level, measure_corloc(ious, threshold), float(ious.mean()), level == run.extent))
     return results
-
-
-def find_run_truth(
-    run: Run, readers: Mapping[str, TruthReader], where: object
-) -> tuple[dict[int, dict[str, TruthReader]], dict[int, TruthReader]]:
-    """The truth of the *with* bags, by their numbers: frames of videos to readers, and readers of images."""
-    videos = list_video_truth(run, readers)
-    if videos and not any(not bag.n_frames and find_truth(readers, bag.name) for bag in run.bags):
-        return videos, {}
-    found = {
-        index: reader
-        for index, bag in enumerate(run.bags)
-        if bag.bag_label == WITH and (reader := find_truth(readers, bag.name))
-    }
-    if not found:
-        raise BadInputError(
-            f"no truth in {where} is named like a *with* image (it has {', '.join(list(readers)[:3])} …); "
-            "expected the image's name with any extension"
-        )
-    return videos, found
 
 
 def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth]) -> Ranking:
@@ -331,22 +293,17 @@ def _thin(precision: np.ndarray, recall: np.ndarray) -> Curve:
     return Curve([round(float(r), 4) for r in recall[places]], [round(float(p), 4) for p in precision[places]])
 
 
-def count_image(run: Run, index: int, truth: Truth) -> CountedTruth:
-    """The truth of an image counted per segment."""
-    bag = run.bags[index]
-    return count_segments(run.read_segments(index)["labels"], truth, (bag.height, bag.width))
-
-
-def _measure_image(run: Run, index: int, truth: Truth, segments: CountedTruth, divisions: Divisions) -> ImageResult:
+def _measure_image(run: Run, index: int, read: TruthReader, divisions: Divisions) -> tuple[ImageResult, CountedTruth]:
     # The mask on disk, not the decisions: the user may have corrected it pixel by pixel.
-    mask, name = run.read_mask(index), run.bags[index].name
-    limit = float(measure_ious(np.array([segments.measure_limit()]))[0])
+    mask, name, truth = run.read_mask(index), run.bags[index].name, read()
+    counted = count_image(run, index, truth)
+    limit = float(measure_ious([measure_limit(counted)])[0])
     if truth.mask is None:
         boxes = truth.boxes if truth.boxes is not None else np.empty((0, 4))
-        return ImageResult(name, measure_box_overlap(mask, boxes), limit)
+        return ImageResult(name, measure_box_overlap(mask, boxes), limit), counted
     instances = label_instances(mask, divisions.get((name, run.settings.label), ()))
-    mask, instances = (fit_mask(one, truth.mask.shape) for one in (mask, instances))  # type: ignore[arg-type]
-    return ImageResult(
+    mask, instances = (resize_labels(one, truth.mask.shape) for one in (mask, instances))  # type: ignore[arg-type]
+    result = ImageResult(
         name,
         measure_iou(mask, truth.mask),
         limit,
@@ -354,3 +311,23 @@ def _measure_image(run: Run, index: int, truth: Truth, segments: CountedTruth, d
         instances=match_instances(mask, truth.mask, instances=instances),
         pixels=measure_pixel_agreement(mask, truth.mask),
     )
+    return result, counted
+
+
+def _measure_video(run: Run, index: int, frames: Mapping[str, TruthReader]) -> tuple[ImageResult, CountedTruth]:
+    """Compare the frame masks of a video with masks by the stems of their frames, one frame in memory at a time."""
+    bag, ious, common, union = run.bags[index], [], 0, 0
+    for stem, read in frames.items():
+        truth = read().mask
+        if truth is None:
+            raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
+        mask = read_mask(run.folder.mask_path(f"{bag.stem}/{stem}")) == 255
+        mask = resize_labels(mask, truth.shape)  # type: ignore[arg-type]
+        is_object, is_visible = split_truth(truth)
+        ious.append(measure_iou(mask, truth))
+        common += int((mask & is_object).sum())
+        union += int(((mask & is_visible) | is_object).sum())
+    counted = count_video(run, index, frames)
+    limit = float(measure_ious([measure_limit(counted)])[0])
+    volume = common / union if union else 1.0
+    return ImageResult(bag.name, volume, limit, frame_iou=float(np.mean(ious))), counted

@@ -52,9 +52,9 @@ class CvatFunction:
         pixels = np.asarray(image.convert("RGB"))
         shapes = []
         for number, predictor in enumerate(self._predictors.values(), start=1):
-            result = predictor.judge(pixels)
-            if result.mask.any() and result.probability >= (context.conf_threshold or 0.0):
-                shapes += self._draw(number, result.mask, context.conv_mask_to_poly)
+            found, mask = predictor.judge(pixels)
+            if mask.any() and found.probability >= (context.conf_threshold or 0.0):
+                shapes += self._draw(number, mask, context.conv_mask_to_poly)
         return shapes
 
     def _draw(self, number: int, mask: np.ndarray, as_polygons: bool) -> list[Any]:

@@ -99,10 +99,10 @@ def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tup
     """
     results, probabilities = [], [0.0]
     for label, predictor in predictors.items():
-        result = predictor.judge(image)
-        probabilities.append(result.probability)
-        if result.mask.any():
-            results.append(_describe_result(label, result.mask, result.probability, names))
+        found, mask = predictor.judge(image)
+        probabilities.append(found.probability)
+        if mask.any():
+            results.append(_describe_result(label, mask, found.probability, names))
     return {"model_version": f"segvote {__version__}", "result": results, "score": max(probabilities)}
 
 

@@ -1,8 +1,7 @@
-"""One page about a run on several classes: what was found of each, some of its masks, the way to its own report."""
+"""The page of a run on several classes: a table of the classes, some masks of each, and links to their own reports."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from urllib.parse import quote
@@ -10,9 +9,8 @@ from urllib.parse import quote
 from segvote.io.exports.index_pictures import make_voc_palette
 from segvote.io.files import write_text
 from segvote.method.confidence import UNCERTAIN
-from segvote.report.experiment_tables import format_grid, format_page
 from segvote.report.gallery import count_false_positives
-from segvote.report.markup import escape, format_share
+from segvote.report.markup import escape, format_grid, format_page, format_share
 from segvote.report.summary import format_problems
 from segvote.report.thumbnails import make_triplet
 from segvote.run.classes import ClassRuns
@@ -20,8 +18,7 @@ from segvote.run.run import Run
 from segvote.types import WITH
 
 N_PICTURES = 6
-PICTURE_SIZE = 200
-PICTURE_BYTES = 40_000
+PICTURE_SIZE, PICTURE_BYTES = 200, 40_000
 HEADS = ("class", "number and colour", "images with", "without", "median area", "uncertain", "false positives")
 EXPLANATION = (
     "<p>The images of the other classes and those of <em>none</em> are the negatives of each class. In "
@@ -31,7 +28,8 @@ EXPLANATION = (
 
 def write_classes_report(runs: ClassRuns) -> Path:
     """Write ``report.html``, which links ``classes/NAME/report.html``; one with the same content stays as it is."""
-    sections = [("Classes", _format_table(runs) + EXPLANATION)]
+    rows = [_list_cells(number, name, run) for number, (name, run) in enumerate(runs.runs.items(), 1)]
+    sections = [("Classes", format_grid(HEADS, rows) + EXPLANATION)]
     sections += [(name, _format_pictures(name, run)) for name, run in runs.runs.items()]
     sections.append(("Files", format_problems(runs.record.problems)))
     subtitle = f"{len(runs)} images; voter {runs.settings.voter}, features {runs.settings.features}"
@@ -41,31 +39,22 @@ def write_classes_report(runs: ClassRuns) -> Path:
     return path
 
 
-def _format_table(runs: ClassRuns) -> str:
-    rows = [_format_row(number, name, run) for number, (name, run) in enumerate(runs.runs.items(), 1)]
-    return format_grid(HEADS, rows)
-
-
-def _format_row(number: int, name: str, run: Run) -> Sequence[str]:
+def _list_cells(number: int, name: str, run: Run) -> list[str]:
     shown = [bag for bag in run.bags if bag.bag_label == WITH]
-    n_without = len(run) - len(shown)
-    return (
-        _format_link(name),
-        f"{number} {_draw_colour(number)}",
-        f"{len(shown):,}",
-        f"{n_without:,}",
-        format_share(median(bag.area for bag in shown)),
-        f"{sum(bag.uncertainty >= UNCERTAIN for bag in shown):,}",
-        f"{count_false_positives(run.bags):,}",
-    )
-
-
-def _draw_colour(number: int) -> str:
     colour = ", ".join(map(str, make_voc_palette()[number]))
-    return (
+    swatch = (
         f'<svg width="14" height="14" role="img" aria-label="colour {number}">'
         f'<rect width="14" height="14" rx="3" fill="rgb({colour})"/></svg>'
     )
+    return [
+        _format_link(name),
+        f"{number} {swatch}",
+        f"{len(shown):,}",
+        f"{len(run) - len(shown):,}",
+        format_share(median(bag.area for bag in shown)),
+        f"{sum(bag.uncertainty >= UNCERTAIN for bag in shown):,}",
+        f"{count_false_positives(run.bags):,}",
+    ]
 
 
 def _format_link(name: str) -> str:
@@ -73,19 +62,9 @@ def _format_link(name: str) -> str:
 
 
 def _format_pictures(name: str, run: Run) -> str:
-    """The masks of a class that are least uncertain."""
+    """The least uncertain masks of a class."""
     chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and bag.n_selected]
     surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
-    pictures = "".join(_format_picture(run, index) for index in surest)
-    return f'<div class="heat">{pictures}</div><p>All images: {_format_link(name)}</p>\n'
-
-
-def _format_picture(run: Run, index: int) -> str:
-    mask = make_triplet(run, index, PICTURE_SIZE, PICTURE_BYTES).mask
-    if mask is None:
-        return ""
-    alt = escape(run.bags[index].name)
-    return (
-        f'<img src="{mask.uri}" width="{mask.width}" height="{mask.height}" alt="{alt}" title="{alt}" '
-        'style="display: inline-block; margin: 3px">'
-    )
+    masks = [(index, make_triplet(run, index, PICTURE_SIZE, PICTURE_BYTES).mask) for index in surest]
+    pictures = "".join(mask.format(run.bags[index].name) for index, mask in masks if mask)
+    return f'<div class="pictures">{pictures}</div><p>All images: {_format_link(name)}</p>\n'

@@ -12,19 +12,21 @@ from math import log
 from statistics import median
 from urllib.parse import quote
 
+import numpy as np
+
 from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import draw_bar
 from segvote.report.markup import escape, format_number, format_share
-from segvote.report.thumbnails import PAGE_BYTES, Thumbnail, Triplet, choose_size, count_share, make_triplet
+from segvote.report.thumbnails import PAGE_BYTES, Triplet, choose_size, make_triplet
 from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.steps.video.write import Moment, get_film_path, read_timeline
 from segvote.types import WITH
 
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
-# Reading, scaling and writing pictures lets go of the interpreter.
+# Reading, scaling and writing pictures releases the GIL.
 N_THREADS = os.cpu_count() or 1
-NO_ROOM = "no picture: the page would grow too large"
+TOO_LARGE = "no picture: the page would grow too large"
 
 
 def sort_bags(bags: Sequence[BagRecord]) -> list[int]:
@@ -49,45 +51,47 @@ def count_false_positives(bags: Sequence[BagRecord]) -> int:
 
 
 def list_cards(run: Run) -> Iterator[str]:
-    """Cards as HTML, in the order of the page; their pictures are made side by side."""
-    size, share = choose_size(len(run)), count_share(len(run))
+    """Cards as HTML, in the order of the page; their pictures are made in threads."""
+    size, share = choose_size(len(run)), PAGE_BYTES // len(run)
     order, spent = sort_bags(run.bags), 0
     with ThreadPoolExecutor(N_THREADS) as pool:
         triplets = pool.map(lambda index: make_triplet(run, index, size, share), order)
         for rank, (index, made) in enumerate(zip(order, triplets, strict=True)):
-            triplet = made if spent < PAGE_BYTES else Triplet(problem=NO_ROOM)
+            triplet = made if spent < PAGE_BYTES else Triplet(problem=TOO_LARGE)
             spent += triplet.n_bytes
             yield format_card(run.bags[index], triplet, rank, format_film(run, run.bags[index]))
 
 
 def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> str:
     """One card; `rank` is its place in the order of uncertainty, `film` the markup of a video's player."""
-    bag_label, name = escape(bag.bag_label), escape(bag.name.removeprefix(f"{bag.bag_label}/"))
+    bag_label, plain = escape(bag.bag_label), bag.name.removeprefix(f"{bag.bag_label}/")
+    name = escape(plain)
     problem = f'<p class="problem">{escape(triplet.problem)}</p>' if triplet.problem else ""
     return (
         f'<li class="card" data-label="{bag_label}" data-rank="{rank}" data-score="{bag.score}"'
         f' data-area="{bag.area}" data-name="{name}">\n'
-        f'<button type="button" class="triplet">{_format_panes(bag, triplet, name)}</button>\n'
+        f'<button type="button" class="triplet">{_format_panes(bag, triplet, plain)}</button>\n'
         f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="bag-label {bag_label}">{bag_label}</span></div>\n'
         f"{problem}{film}{_format_facts(bag)}{_format_files(bag)}</li>\n"
     )
 
 
 def _format_panes(bag: BagRecord, triplet: Triplet, name: str) -> str:
-    mask = f"Mask on {name}, {format_share(bag.area)} of the image"
-    empty = "nothing selected" if not bag.n_selected else "no mask"
-    return (
-        _format_pane(triplet.image, f"Image {name}", "no image")
-        + _format_pane(triplet.heat, f"Heat map of {name}", "no heat map")
-        + _format_pane(triplet.mask, mask, empty)
+    panes = (
+        (triplet.image, f"Image {name}", "no image"),
+        (triplet.heat, f"Heat map of {name}", "no heat map"),
+        (
+            triplet.mask,
+            f"Mask on {name}, {format_share(bag.area)} of the image",
+            "no mask" if bag.n_selected else "nothing selected",
+        ),
     )
-
-
-def _format_pane(thumbnail: Thumbnail | None, description: str, missing: str) -> str:
-    if thumbnail is None:
-        return f'<span class="pane missing">{missing}</span>'
-    size = f'width="{thumbnail.width}" height="{thumbnail.height}"'
-    return f'<span class="pane"><img src="{thumbnail.uri}" {size} alt="{description}" decoding="async"></span>'
+    return "".join(
+        f'<span class="pane">{thumbnail.format(description)}</span>'
+        if thumbnail
+        else f'<span class="pane missing">{missing}</span>'
+        for thumbnail, description, missing in panes
+    )
 
 
 def _format_facts(bag: BagRecord) -> str:
@@ -99,7 +103,7 @@ def _format_facts(bag: BagRecord) -> str:
 def _list_with_facts(bag: BagRecord) -> list[tuple[str, str]]:
     level = "high" if bag.uncertainty >= UNCERTAIN else ""
     return [
-        ("uncertainty", f"{bag.uncertainty:.2f}{draw_bar(bag.uncertainty / (2 * UNCERTAIN), level, 0.5)}"),
+        ("uncertainty", f"{bag.uncertainty:.2f}{draw_bar(bag.uncertainty / (2 * UNCERTAIN), level)}"),
         ("score", format_number(bag.score)),
         ("threshold", format_number(bag.threshold)),
         ("area", format_share(bag.area)),
@@ -147,28 +151,21 @@ def format_film(run: Run, bag: BagRecord) -> str:
 
 def draw_timeline(moments: Sequence[Moment]) -> str:
     """Heat as a line between 0 and 1, with the decision at one half; the covered area as a filled shape below it."""
-    largest = max(moment.area for moment in moments)
-    areas = [moment.area / largest if largest else 0.0 for moment in moments]
-    places = _place_times(moments)
-    shape = " ".join([f"0,{HEIGHT}", *_join(places, areas), f"{WIDTH},{HEIGHT}"])
-    line = " ".join(_join(places, [moment.heat for moment in moments]))
+    times, areas, heats = np.array([(one.time, one.area, one.heat) for one in moments]).T
+    largest, seconds = areas.max(), times[-1] - times[0]
+    x = WIDTH * (times - times[0]) / (seconds if seconds > 0 else 1)
+    shape, line = (_join(x, values) for values in (areas / (largest or 1), heats))
     middle = (HEIGHT + HEAD) / 2
-    seconds = moments[-1].time - moments[0].time
     title = f"{len(moments)} frames in {seconds:.1f} s; the mask covers at most {format_share(largest)} of a frame"
     return (
         f'<svg class="timeline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>{title}</title>'
-        f'<polygon class="area" points="{shape}"/><line class="mark" x1="0" x2="{WIDTH}" y1="{middle}" y2="{middle}"/>'
-        f'<polyline class="heat" points="{line}"/>'
+        f'<polygon class="area" points="0,{HEIGHT} {shape} {WIDTH},{HEIGHT}"/>'
+        f'<line class="mark" x1="0" x2="{WIDTH}" y1="{middle}" y2="{middle}"/><polyline class="heat" points="{line}"/>'
         f'<text x="0" y="11">heat (line), covered area (shape, at most {format_share(largest)})</text>'
         f'<text x="{WIDTH}" y="11" text-anchor="end">{seconds:.1f} s, {len(moments)} frames</text></svg>'
     )
 
 
-def _place_times(moments: Sequence[Moment]) -> list[float]:
-    first, last = moments[0].time, moments[-1].time
-    return [WIDTH * (moment.time - first) / (last - first) if last > first else 0.0 for moment in moments]
-
-
-def _join(places: Sequence[float], values: Sequence[float]) -> list[str]:
-    room = HEIGHT - HEAD
-    return [f"{x:.1f},{HEIGHT - room * min(max(y, 0.0), 1.0):.1f}" for x, y in zip(places, values, strict=True)]
+def _join(x: np.ndarray, values: np.ndarray) -> str:
+    y = HEIGHT - (HEIGHT - HEAD) * np.clip(values, 0, 1)
+    return " ".join(f"{one:.1f},{other:.1f}" for one, other in zip(x, y, strict=True))

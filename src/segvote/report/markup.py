@@ -1,11 +1,11 @@
-"""Text to HTML: escaping, numbers and small tables; nothing from outside reaches the page except through `escape`."""
+"""HTML: escaping, numbers, tables and whole pages; file names and messages reach a page through `escape` only."""
 
 from __future__ import annotations
 
 import html
 import math
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from segvote.io.names import PERCENT
@@ -19,7 +19,7 @@ def escape(text: object) -> str:
 
 
 def format_number(value: float) -> str:
-    """Three digits that matter, whatever the scale of the voter; a real minus sign."""
+    """Three significant digits and a real minus sign."""
     if not math.isfinite(value):
         return "–"
     text = f"{value:.3f}" if 0.001 <= abs(value) < 100 else f"{value:.3g}"
@@ -38,6 +38,42 @@ def format_table(rows: Iterable[tuple[str, str]], caption: str) -> str:
     return f"<table><caption>{caption}</caption><tbody>\n{body}</tbody></table>\n"
 
 
+def format_grid(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], best: int | None = None, words: bool = False
+) -> str:
+    """A table of HTML cells, the first of each row its name; `best` is the number of a row to set off.
+
+    With `words` the cells are sentences instead of figures.
+    """
+    head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
+    lines = []
+    for number, (name, *cells) in enumerate(rows):
+        mark = ' class="best"' if number == best else ""
+        values = "".join(f"<td>{cell}</td>" for cell in cells)
+        lines.append(f'<tr{mark}><th scope="row">{name}</th>{values}</tr>\n')
+    kind = "grid words" if words else "grid"
+    return (
+        f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{"".join(lines)}'
+        "</tbody></table></div>\n"
+    )
+
+
+def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
+    """A self-contained page without scripts; a section is its heading (text) and its content (HTML)."""
+    body = "".join(f"<section><h2>{escape(head)}</h2>\n{content}</section>\n" for head, content in sections)
+    style = "\n".join(read_static(name) for name in ("report.css", "compare.css"))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+        "style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)} – segvote</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f'<header><div><p class="over">segvote</p>\n<h1>{escape(title)}</h1>\n'
+        f"<p>{escape(subtitle)}</p></div></header>\n"
+        f"<main>\n{body}</main>\n</body>\n</html>\n"
+    )
+
+
 def read_static(name: str) -> str:
-    """Text of a file that pages carry inside: style, script, or a piece of markup."""
+    """A file that pages carry inside: style, script, or a piece of markup."""
     return (files("segvote.report") / "static" / name).read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""One self-contained page about a run: style, script, pictures and figures inside, nothing fetched.
+"""The report of a run: one self-contained page with style, script, pictures and figures inside.
 
 The page is written part by part, so memory does not grow with the number of images. Equal runs give equal bytes.
-Scripts and styles are admitted by their hashes alone: whatever a file is called, nothing in its name can run.
+Scripts and styles are admitted by their hashes alone, so that nothing in a file name can run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from segvote.io.files import atomic_path
 from segvote.io.names import PERCENT
 from segvote.io.tables import format_json
+from segvote.report.extents import format_extents
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape, read_static
@@ -26,7 +27,6 @@ from segvote.report.summary import (
     format_tiles,
     format_title,
 )
-from segvote.report.thumbnails import format_extents
 from segvote.run.run import Run
 
 ICON = (
@@ -56,15 +56,16 @@ def list_parts(run: Run) -> Iterator[str]:
     yield from list_cards(run)
     yield "</ol>\n</section>\n"
     yield format_figures(run)
-    yield _format_record(run)
+    yield f'<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n{format_parameters(run)}'
+    yield "</section>\n"
     yield f"</main>\n{read_static('dialog.html')}<script>{read_static('report.js')}</script>\n</body>\n</html>\n"
 
 
 def _name_page(run: Run) -> str:
-    """All that decides the page: the result, and the files it is styled by."""
+    """A hash of the result and of the static files."""
     record = run.record
-    told = format_json([record.key, record.problems, record.confidence, record.segvote, record.versions])
-    return hashlib.sha256("".join([told, *map(read_static, STATIC)]).encode()).hexdigest()
+    result = format_json([record.key, record.problems, record.confidence, record.segvote, record.versions])
+    return hashlib.sha256("".join([result, *map(read_static, STATIC)]).encode()).hexdigest()
 
 
 def _is_current(path: Path, run: Run) -> bool:
@@ -116,13 +117,6 @@ def _format_gallery_head(run: Run) -> str:
         "<p>Image, heat map, mask. Most uncertain masks first, then images without, highest score first.</p>\n"
         f'<p class="legend"><span>unlikely</span>{draw_heat_scale()}<span>likely</span></p></div>\n'
         f'{controls}<ol id="cards" class="{choose_ratio(run.bags)}">\n'
-    )
-
-
-def _format_record(run: Run) -> str:
-    return (
-        '<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n'
-        f"{format_parameters(run)}</section>\n"
     )
 
 

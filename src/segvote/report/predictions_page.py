@@ -1,4 +1,4 @@
-"""One page about predictions: each image with its heat map and mask, the most probable first, by the three answers."""
+"""The page of predictions: each image with its heat map and mask, by answer, the most probable first."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from segvote.io.files import write_text
 from segvote.io.images import read_small_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.overlays import blend_mask
-from segvote.report.experiment_tables import format_page
-from segvote.report.markup import escape, format_share
+from segvote.report.markup import escape, format_page, format_share
 from segvote.report.summary import format_problems
 from segvote.report.thumbnails import choose_size, format_picture
 from segvote.run.run_folder import RunFolder

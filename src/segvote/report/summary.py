@@ -1,4 +1,4 @@
-"""The numbers of a run at the top of the report, its histograms, and its parameters."""
+"""Parts of a report: numbers and advice at the top, lists of problems, histograms, parameters."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ NEXT_STEPS = {
 
 def format_title(run: Run) -> str:
     """The run in one line of plain text."""
-    n_with, n_without = _count_labels(run)
+    n_with = sum(bag.bag_label == WITH for bag in run.bags)
+    n_without = len(run) - n_with
     return f"{run.settings.label}: {n_with} image{'s' * (n_with != 1)} with, {n_without} without"
 
 
 def format_tiles(run: Run) -> str:
     """The run in six numbers."""
     shown = [bag for bag in run.bags if bag.bag_label == WITH]
-    n_without = _count_labels(run)[1]
+    n_without = len(run) - len(shown)
     n_segments = sum(bag.n_segments for bag in run.bags)
     n_selected = sum(bag.n_selected for bag in run.bags)
     n_uncertain = sum(bag.uncertainty >= UNCERTAIN for bag in shown)
@@ -96,23 +97,26 @@ def format_figures(run: Run) -> str:
         HistogramRow("with, not selected", "left", scores[is_with & ~selected]),
         HistogramRow("without", WITHOUT, scores[~is_with]),
     ]
-    return (
-        '<div class="figures">\n'
-        + _format_figure(
+    figures = (
+        (
             "Weights",
             "The soft label of every segment: 0 is background, 1 is object. Two peaks at the ends are a clear vote.",
             draw_histograms(by_label, make_edges(weights, 0.0, 1.0), "Histogram of weights, with and without"),
-        )
-        + _format_figure(
+        ),
+        (
             "Scores",
             "The score that decides. Two thresholds: in an image with the object, its own, given on its card; in "
             "images of unknown content 0, the line here. An image without the object has no mask, whatever its score.",
             draw_histograms(
                 by_fate, make_edges(scores), "Histogram of scores: selected, not selected, without", mark=0.0
             ),
-        )
-        + "</div>\n"
+        ),
     )
+    parts = [
+        f"<figure><figcaption><h2>{title}</h2><p>{text}</p></figcaption>{drawing}</figure>\n"
+        for title, text, drawing in figures
+    ]
+    return f'<div class="figures">\n{"".join(parts)}</div>\n'
 
 
 def format_problems(problems: Iterable[Problem]) -> str:
@@ -124,7 +128,12 @@ def format_problems(problems: Iterable[Problem]) -> str:
 
 
 def _list_unreadable(problems: Iterable[Problem]) -> list[tuple[str, str]]:
-    return [(f"<bdi>{escape(one.name)}</bdi>", escape(_shorten(one.name, one.reason))) for one in problems]
+    rows = []
+    for one in problems:
+        path, separator, rest = one.reason.partition(": ")
+        starts_with_name = separator and path.endswith(one.name.split("/", 1)[-1])
+        rows.append((f"<bdi>{escape(one.name)}</bdi>", escape(rest if starts_with_name else one.reason)))
+    return rows
 
 
 def format_left_out(run: Run) -> str:
@@ -135,46 +144,28 @@ def format_left_out(run: Run) -> str:
         for bag in run.bags
         if bag.excluded
     ]
-    unreadable = _list_unreadable(run.record.problems)
-    titled = (("Images excluded from the vote", excluded), ("Unreadable files", unreadable))
-    return "".join(_format_list(title, rows) for title, rows in titled if rows)
-
-
-def _format_list(title: str, rows: list[tuple[str, str]]) -> str:
-    """A table to fold; open as long as the masks below stay in sight."""
-    state = " open" if len(rows) <= MAX_OPEN else ""
-    table = format_table(rows, title)
-    return f'<details class="left-out"{state}><summary>{title}: {len(rows)}</summary>{table}</details>\n'
+    lists = {"Images excluded from the vote": excluded, "Unreadable files": _list_unreadable(run.record.problems)}
+    return "".join(
+        f'<details class="left-out"{" open" if len(rows) <= MAX_OPEN else ""}><summary>{title}: {len(rows)}</summary>'
+        f"{format_table(rows, title)}</details>\n"
+        for title, rows in lists.items()
+        if rows
+    )
 
 
 def format_parameters(run: Run) -> str:
-    """Two tables: what was chosen, and the versions of what may change a mask."""
+    """Two tables: the settings and folders, and the versions of the packages that may change a mask."""
     defaults = Settings().to_dict()
     chosen = [
         (escape(name), _format_value(value, value == defaults[name])) for name, value in run.settings.to_dict().items()
     ]
-    folders = [(f"folder {WITH}", run.inputs.with_folder), (f"folder {WITHOUT}", run.inputs.without_folder)]
-    sources = [(escape(name), f"<bdi>{escape(source)}</bdi>") for name, source in folders]
+    folders = {WITH: run.inputs.with_folder, WITHOUT: run.inputs.without_folder}
+    sources = [(f"folder {name}", f"<bdi>{escape(source)}</bdi>") for name, source in folders.items()]
     versions = {"segvote": run.record.segvote, **run.record.versions}
     listed = [(escape(package), escape(version)) for package, version in versions.items()]
     return format_table(chosen + sources, "Parameters") + format_table(listed, "Versions")
 
 
-def _format_figure(title: str, explanation: str, drawing: str) -> str:
-    return f"<figure><figcaption><h2>{title}</h2><p>{explanation}</p></figcaption>{drawing}</figure>\n"
-
-
 def _format_value(value: Any, is_default: bool) -> str:
     text = json.dumps(value, ensure_ascii=False, sort_keys=True) if isinstance(value, dict) else str(value)
     return f"<code>{escape(text)}</code>" + ("" if is_default else ' <span class="changed">not the default</span>')
-
-
-def _shorten(name: str, reason: str) -> str:
-    """The reason without the path it begins with: the name stands beside it."""
-    path, separator, rest = reason.partition(": ")
-    return rest if separator and path.endswith(name.split("/", 1)[-1]) else reason
-
-
-def _count_labels(run: Run) -> tuple[int, int]:
-    n_with = sum(bag.bag_label == WITH for bag in run.bags)
-    return n_with, len(run) - n_with

@@ -1,7 +1,6 @@
-"""What a user does in a review: actions, each written to the log before it is shown, and the masks as they stand.
+"""Actions of a review, each written to the log before it is shown, and the masks as they stand.
 
-Nothing here votes. `segvote.review.engine.Engine` does, on what this class holds: the run, the log, and the snapshot
-that all pages see.
+Nothing here votes: `segvote.review.engine.Engine` does, on the run, the log and the snapshot of this class.
 """
 
 from __future__ import annotations
@@ -15,16 +14,15 @@ import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.io.encodings.rle import encode_rle
-from segvote.io.images import resize_labels
 from segvote.masks import Superpixels
 from segvote.review.encoding import scale_bag
-from segvote.review.masks import PAGE_SIZE, Masks, check_divides, encode_instances, find_joined
+from segvote.review.masks import Masks, check_divides, encode_instances, find_joined
 from segvote.review.pictures import Frames
 from segvote.review.smart_click import find_region
-from segvote.review.snapshot import Snapshot, UserInput, apply_user, make_snapshot, note_written
-from segvote.review.strokes import PLACES, Stroke, draw_stroke, reshape_region, snap_to_superpixels, trace_outline
-from segvote.review.user_input import UserReader, find_written
-from segvote.review.voting import Voting, find_wider
+from segvote.review.snapshot import Snapshot, UserInput, apply_user, note_written
+from segvote.review.strokes import PLACES, Points, check_stroke, draw_stroke, snap_to_superpixels
+from segvote.review.user_input import UserReader, find_written, open_snapshot
+from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.run import Run
@@ -38,13 +36,7 @@ PATIENCE_SECONDS = 2.0
 
 
 class Actions:
-    """A run under review. Every action returns its number, after it is on the disk.
-
-    Parameters
-    ----------
-    run
-        A finished run.
-    """
+    """A finished run under review. Every action returns its number, after it is on the disk."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -53,22 +45,15 @@ class Actions:
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
         self._reader = UserReader(run)
-        self._offer = (0, 0)  # the last stroke, and the extent that would have added the same
-        actions = self.log.read()
-        self.corrections: Corrections = replay(actions)
-        self.snapshot = _open_snapshot(run)
-        user, corrections = self._read_log()
-        self.snapshot = note_written(self.snapshot, find_written(run, actions, corrections, user))
+        self.snapshot = open_snapshot(run)
+        user, self.corrections = self._read_log()
+        self.snapshot = note_written(self.snapshot, find_written(run, self.log.read(), self.corrections, user))
 
     def set_segments(self, bag: int, segments: list[int], value: int, frame: int = -1) -> int:
         """Label segments of a bag object (1), background (0) or undecided (-1).
 
-        Parameters
-        ----------
-        bag, segments, value
-            Which, and what they are.
-        frame
-            Of a video, the number of the frame in its source on which they were clicked; -1: the poster, or an image.
+        `frame` is the number, in its source, of the frame of a video on which they were clicked; -1: the poster, or an
+        image.
         """
         labels = self.frames.read_labels(self.check_bag(bag), frame)
         n_segments = self.run.bags[bag].n_segments
@@ -78,88 +63,53 @@ class Actions:
         if not pixels.any():
             raise BadInputError(f"expected segments that the frame shown has; {segments[:5]} lie in other frames")
         if frame >= 0:
-            # The log keeps pixels of the key frame: what is carried to other frames follows from them.
+            # The log keeps pixels of the key frame, from which those of other frames follow.
             frame, labels = self.frames.find_key(bag, frame, segments[0])
             pixels = np.isin(labels, segments)
-        action = self._make_stroke("set", bag, value, pixels, frame)
-        return self._append_region(action, bag, labels, pixels)
+        return self._append(self._make_stroke("set", bag, value, pixels, frame))
 
-    def paint(self, bag: int, stroke: Stroke, value: int) -> int:
-        """Call the pixels of a stroke object (1), background (0) or undecided (-1)."""
-        record, labels = self.run.bags[self._check_painted(bag)], self.run.read_segments(bag)["labels"]
-        if stroke.tool == "smart":
-            pixels = self._find_smart(bag, stroke.points[0], value)
+    def paint(self, bag: int, tool: str, points: Points, value: int, radius: float = 0.5, snap: bool = False) -> int:
+        """Label the pixels of a stroke object (1), background (0) or undecided (-1); `snap`: along fine superpixels."""
+        record, stroke = self.run.bags[self._check_image(bag)], check_stroke(tool, points, radius)
+        if tool == "smart":
+            snapshot, strokes = self._get_drawn(bag)
+            mask, heat = self.masks.draw(snapshot, strokes, bag), scale_bag(snapshot, bag)
+            pixels = find_region(self._read_superpixels(bag), mask, heat, stroke.points[0], value)
         else:
             empty = np.zeros((record.height, record.width), dtype=bool)
-            pixels = draw_stroke(stroke, self.draw_mask(bag) if stroke.tool == "fill" else empty, value)
-        if stroke.snap and stroke.tool not in PLACES:
-            snaps = labels if self.run.drawing.way == "segments" else self._read_superpixels(bag).labels
-            pixels = snap_to_superpixels(pixels, stroke, snaps)
-        return self._append_region(self._make_stroke("paint", bag, value, pixels), bag, labels, pixels)
-
-    def _check_painted(self, bag: int) -> int:
-        if self.run.bags[self.check_bag(bag)].n_frames:
-            raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
-        return bag
+            pixels = draw_stroke(stroke, self.draw_mask(bag) if tool == "fill" else empty, value)
+        if snap and tool not in PLACES:
+            by_segments = self.run.drawing.way == "segments"
+            labels = self.run.read_segments(bag)["labels"] if by_segments else self._read_superpixels(bag).labels
+            pixels = snap_to_superpixels(pixels, stroke, labels)
+        return self._append(self._make_stroke("paint", bag, value, pixels))
 
     def _read_superpixels(self, bag: int) -> Superpixels:
         """The fine superpixels along which masks are drawn."""
         labels, key = self.run.read_segments(bag)["labels"], self.run.bags[bag].segments
         return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag))
 
-    def _find_smart(self, bag: int, point: np.ndarray, value: int) -> np.ndarray:
-        """(height, width) bool: see `find_region`."""
-        snapshot, strokes = self._get_drawn(bag)
-        mask, heat = self.masks.draw(snapshot, strokes, bag), scale_bag(snapshot, bag)
-        return find_region(self._read_superpixels(bag), mask, heat, point, value)
-
-    def trace_outline(self, bag: int, x: int, y: int) -> np.ndarray:
-        """(n, 2) corners of the outline of the object at a pixel of an image."""
-        return trace_outline(self.draw_mask(self._check_painted(bag)), np.array([x, y]))
-
-    def reshape(self, bag: int, place: np.ndarray, corners: np.ndarray) -> int:
-        """Give the object at a place of an image the outline with these corners (n, 2)."""
-        added, removed = reshape_region(self.draw_mask(self._check_painted(bag)), place, corners)
-        painted = [(1, added), (0, removed)]
-        strokes = [self._make_stroke("paint", bag, value, pixels) for value, pixels in painted if pixels.any()]
-        if not strokes:
-            raise BadInputError("the outline is as it was; drag a corner of it")
-        return self._append(*strokes)
-
-    def cut(self, bag: int, points: np.ndarray) -> int:
-        """Divide the instances that a line (n, 2), from edge to edge, passes through; the mask stays as it is."""
+    def cut(self, bag: int, points: Points) -> int:
+        """Divide the instances that a line, from edge to edge, passes through; the mask stays as it is."""
         record = self.run.bags[self._check_image(bag)]
-        line = draw_stroke(Stroke("brush", points), np.zeros((record.height, record.width), dtype=bool), 0)
-        action = self._make_stroke("cut", bag, 0, line)
+        empty = np.zeros((record.height, record.width), dtype=bool)
+        action = self._make_stroke("cut", bag, 0, draw_stroke(check_stroke("brush", points), empty, 0))
         check_divides(self.draw_mask(bag), self._get_divisions(bag), action)
         return self._append(action)
 
-    def join(self, bag: int, places: np.ndarray) -> int:
-        """Make one instance of those that lie under places (n, 2) x and y of the image."""
+    def join(self, bag: int, points: Points) -> int:
+        """Make one instance of those under points of the image."""
+        places = check_stroke("brush", points).points
         return self._append(self._make_stroke("join", bag, 1, find_joined(self.label_instances(bag), places)))
 
-    def _check_image(self, bag: int) -> int:
-        if self.run.bags[self.check_bag(bag)].n_frames:
-            raise BadInputError(
-                "objects of videos are the connected regions of each frame; a cut on one says nothing about the others"
-            )
-        return bag
-
-    def label_instances(self, bag: int) -> np.ndarray:
-        """(height, width) int32: the instances of an image as `export --instances` would write them now."""
-        self._check_image(bag)
-        return label_instances(self.draw_mask(bag), self._get_divisions(bag))
-
     def clear(self, bags: Sequence[int]) -> int:
-        """Say that images show nothing: all their pixels are background."""
-        sizes = {bag: (self.run.bags[self.check_bag(bag)].height, self.run.bags[bag].width) for bag in bags}
-        if any(self.run.bags[bag].n_frames for bag in bags):
-            raise BadInputError("pixels of videos cannot be painted; move the video to the other folder instead (M)")
+        """Label all pixels of images background."""
+        sizes = {bag: (self.run.bags[self._check_image(bag)].height, self.run.bags[bag].width) for bag in bags}
         return self._append(*(self._make_stroke("paint", bag, 0, np.ones(sizes[bag], dtype=bool)) for bag in bags))
 
-    def accept(self, bags: Sequence[int], accepted: bool) -> int:
-        """Say that images were looked at and are right as they are (or take that back)."""
-        return self._append(*(self._make_action("look", bag, int(accepted)) for bag in bags))
+    def accept(self, bags: Sequence[int], value: bool) -> int:
+        """Accept the masks of images, or take that back."""
+        return self._append(*(self._make_action("look", bag, int(value)) for bag in bags))
 
     def move(self, bags: Sequence[int], bag_label: str) -> int:
         """Give bags the other bag label, in the run's record; the user's files stay where they are."""
@@ -180,48 +130,19 @@ class Actions:
             *([self._make_action("extent", bag, level) for bag in bags] or [Action("extent", value=level)])
         )
 
-    def list_levels(self) -> np.ndarray:
-        """(n_bags,) extent of each image."""
-        digests = [record.digest for record in self.run.bags]
-        return self.corrections.list_levels(digests, self.run.settings.extent)
-
-    def get_wider(self, action: int) -> int:
-        """The extent that would have added what the last action added, see `find_wider`; 0: none, or another action."""
-        number, wider = self._offer
-        return wider if number == action else 0
-
-    def _append_region(self, action: Action, bag: int, labels: np.ndarray, pixels: np.ndarray) -> int:
-        """Append a stroke (h, w) on the segments (h, w) of an image, and note the wider extent that has the same."""
-        wider = 0
-        if action.value == 1 and self.voting.is_open:
-            n_segments, part = self.run.bags[bag].n_segments, self.snapshot.get_slice(bag)
-            added = np.bincount(labels[resize_labels(pixels, labels.shape)], minlength=n_segments)  # type: ignore[arg-type]
-            levels = self.voting.get_voted().extents.levels[part]
-            wider = find_wider(levels, self.snapshot.decisions[part], int(self.list_levels()[bag]), added)
-        number = self._append(action)
-        self._offer = (number, wider)
-        return number
-
     def undo(self, expected: int) -> int:
-        """Take back the last action; `expected` is the last one the page knew of."""
-        return self._append_after("undo", expected)
+        """Take back the last action; `expected` is the last one in the page."""
+        return self._append(Action("undo"), expected=expected)
 
     def redo(self, expected: int) -> int:
-        return self._append_after("redo", expected)
+        return self._append(Action("redo"), expected=expected)
 
-    def _append_after(self, kind: str, expected: int) -> int:
+    def _append(self, *actions: Action, expected: int | None = None) -> int:
         try:
-            number = self.log.append(Action(kind), expected)
+            number = self.log.append(*actions, expected=expected)
         except BusyRunError:
-            self._show_actions()  # the page learns what it missed, and can repeat
+            self._show_actions()  # a page that missed an action gets it, and can repeat
             raise
-        self._show_actions()
-        return number
-
-    def _append(self, *actions: Action) -> int:
-        if not actions:
-            raise BadInputError("expected at least one image; got none")
-        number = self.log.append_all(actions)
         self._show_actions()
         return number
 
@@ -230,15 +151,13 @@ class Actions:
         return Action(kind, record.digest, record.name, value, **pixels)
 
     def _make_stroke(self, kind: str, bag: int, value: int, pixels: np.ndarray, frame: int = -1) -> Action:
-        if value not in (-1, 0, 1):
-            raise BadInputError(f"expected 1 object, 0 background or -1 undecided; got {value}")
         height, width = pixels.shape
         counts = str(encode_rle(pixels)["counts"])
         return self._make_action(kind, bag, value, height=height, width=width, counts=counts, frame=frame)
 
     def _show_actions(self) -> None:
-        """Show what is in the log at once."""
-        # The action is saved; what cannot be read now is read later.
+        """Show the actions of the log at once."""
+        # The action is saved; a log that cannot be read now is read later.
         with contextlib.suppress(SegvoteError):
             self._read_log()
 
@@ -247,8 +166,15 @@ class Actions:
             raise BadInputError(f"expected an image from 0 to {len(self.run) - 1}; got {bag}")
         return bag
 
+    def _check_image(self, bag: int) -> int:
+        if self.run.bags[self.check_bag(bag)].n_frames:
+            raise BadInputError(
+                "videos are corrected by segments (S); a stroke or cut on one frame does not define others"
+            )
+        return bag
+
     def _read_log(self) -> tuple[UserInput, Corrections]:
-        """Read the log and show what it says, before it is voted on."""
+        """Read the log and show its corrections, before they are voted on."""
         with self._publishing:
             corrections = replay(self.log.read())
             user = self._reader.read(corrections)
@@ -261,32 +187,25 @@ class Actions:
     def _get_divisions(self, bag: int) -> Sequence[Action]:
         return self.corrections.divisions.get(self.run.bags[bag].digest, [])
 
-    def encode_instances(self, bag: int, longest: int = PAGE_SIZE) -> bytes:
-        """The instances of an image for the page, the longer side of their map at most `longest`."""
-        return encode_instances(self.label_instances(bag), longest)
+    def label_instances(self, bag: int) -> np.ndarray:
+        """(height, width) int32: the instances of an image as `export --instances` would write them now."""
+        return label_instances(self.draw_mask(self._check_image(bag)), self._get_divisions(bag))
 
-    def encode_mask(self, bag: int, longest: int = PAGE_SIZE) -> bytes:
-        """The mask of an image as an export would write it now, the longer side at most `longest`."""
-        return self.masks.encode(*self._get_drawn(bag), bag, longest)
+    def encode_instances(self, bag: int) -> bytes:
+        return encode_instances(self.label_instances(bag))
+
+    def encode_mask(self, bag: int) -> bytes:
+        """The mask of an image as an export would write it now."""
+        return self.masks.encode(*self._get_drawn(bag), bag)
 
     def encode_small_mask(self, bag: int) -> bytes:
         """The mask of an image at the size of a thumbnail; by whole segments until it has been drawn."""
         return self.masks.encode_small(*self._get_drawn(bag), bag)
 
     def draw_mask(self, bag: int) -> np.ndarray:
-        """(height, width) bool: the same at the size of the image."""
+        """(height, width) bool: the mask at the size of the image."""
         return self.masks.draw(*self._get_drawn(bag), bag)
 
     def _get_drawn(self, bag: int) -> tuple[Snapshot, Sequence[Action]]:
         with self._publishing:
             return self.snapshot, self.corrections.strokes.get(self.run.bags[self.check_bag(bag)].digest, [])
-
-
-def _open_snapshot(run: Run) -> Snapshot:
-    votes = run.votes
-    areas = np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))])
-    positive = np.array([record.bag_label == WITH for record in run.bags])
-    covered = np.array([record.area for record in run.bags])
-    scores, decisions, thresholds = votes["scores"], votes["decisions"], votes["thresholds"]
-    uncertainty = np.array([record.uncertainty for record in run.bags])
-    return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered, uncertainty)

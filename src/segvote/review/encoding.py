@@ -1,4 +1,4 @@
-"""Snapshots as bytes for the page, little endian: only what changed, and in which order images are worth a look."""
+"""Snapshots as bytes for the page, the order of the queue, and explanations."""
 
 from __future__ import annotations
 
@@ -24,24 +24,17 @@ def scale_bag(snapshot: Snapshot, bag: int) -> np.ndarray:
     return scale_heat(scores, float(snapshot.thresholds[bag]), float(snapshot.scores.min()), high)
 
 
-def measure_heat(snapshot: Snapshot, bag: int) -> np.ndarray:
-    """(n,) uint8 warmth of a bag's segments, 128 where the decision changes."""
-    return np.round(255 * scale_bag(snapshot, bag)).astype(np.uint8)
-
-
 def encode_update(snapshot: Snapshot, since: int = 0) -> bytes:
-    """Everything the page has to draw again, little endian.
+    """The bags that changed after a version, little endian.
 
     Header: magic, version, action, number of bags (4 x uint32). Per bag: number, n_segments, flags (3 x uint32);
     threshold, uncertainty, change, priority, covered share (5 x float32); n float32 scores; n uint8 heat; n uint8 state
     (user label plus one, and 4 where it is object); padding to four bytes.
     """
-    bags = np.flatnonzero(snapshot.changed_at > since)
+    bags = np.flatnonzero(snapshot.changed_at > since).tolist()
     priority, corrected = rank_images(snapshot), snapshot.corrected
-    parts = [struct.pack("<4I", MAGIC, snapshot.version, snapshot.action, len(bags))]
-    for bag in bags:
-        parts.append(_encode_bag(snapshot, int(bag), float(priority[bag]), bool(corrected[bag])))
-    return b"".join(parts)
+    parts = [_encode_bag(snapshot, bag, float(priority[bag]), bool(corrected[bag])) for bag in bags]
+    return b"".join([struct.pack("<4I", MAGIC, snapshot.version, snapshot.action, len(bags)), *parts])
 
 
 def _encode_bag(snapshot: Snapshot, bag: int, priority: float, corrected: bool) -> bytes:
@@ -49,21 +42,6 @@ def _encode_bag(snapshot: Snapshot, bag: int, priority: float, corrected: bool) 
     n_segments = part.stop - part.start
     selected = np.where(snapshot.decisions[part], SELECTED, 0).astype(np.uint8)
     state = (snapshot.user_labels[part] + 1).astype(np.uint8) | selected
-    head = struct.pack("<3I", bag, n_segments, _join_flags(snapshot, bag, corrected))
-    figures = (
-        snapshot.thresholds[bag],
-        snapshot.uncertainty[bag],
-        snapshot.change[bag],
-        priority,
-        snapshot.covered[bag],
-    )
-    numbers = struct.pack("<5f", *map(float, figures))
-    scores = snapshot.scores[part].astype("<f4").tobytes()
-    padding = bytes(-2 * n_segments % 4)
-    return head + numbers + scores + measure_heat(snapshot, bag).tobytes() + state.tobytes() + padding
-
-
-def _join_flags(snapshot: Snapshot, bag: int, corrected: bool) -> int:
     flags = (
         (ACCEPTED, snapshot.accepted[bag]),
         (POSITIVE, snapshot.positive[bag]),
@@ -71,21 +49,26 @@ def _join_flags(snapshot: Snapshot, bag: int, corrected: bool) -> int:
         (CORRECTED, corrected),
         (MEASURED, snapshot.is_measured[bag]),
     )
-    return sum(bit for bit, is_set in flags if is_set)
+    head = struct.pack("<3I", bag, n_segments, sum(bit for bit, is_set in flags if is_set))
+    shares = snapshot.uncertainty[bag], snapshot.change[bag], priority, snapshot.covered[bag]
+    numbers = struct.pack("<5f", snapshot.thresholds[bag], *shares)
+    scores = snapshot.scores[part].astype("<f4").tobytes()
+    heat = np.round(255 * scale_bag(snapshot, bag)).astype(np.uint8)
+    return head + numbers + scores + heat.tobytes() + state.tobytes() + bytes(-2 * n_segments % 4)
 
 
-# Scores this near to the threshold, in shares of the run's range, could as well be on its other side.
+# Distance from the threshold, in shares of the run's range, within which a score is close to it.
 NEARNESS = 0.02
 # An image that was corrected but not accepted comes later: the first correction helps most.
 CORRECTED_DISCOUNT = 2.5
 
 
 def rank_images(snapshot: Snapshot) -> np.ndarray:
-    """(n_bags,) how much a look would help, in [0, 1]; accepted images come last.
+    """(n_bags,) place in the queue in [0, 1], the most doubtful mask first; accepted images come last.
 
-    Three signs of a wrong mask, none of which needs a truth, count the same: much area close to the threshold, voters
-    that disagree, and a redrawn mask that is unlike the segments. They are compared by rank among the *with* images, so
-    that none drowns the others. A *without* image comes after every *with* image, the one with the highest score first.
+    Three signs of a wrong mask count the same, by rank among the *with* images: much area close to the threshold,
+    neighbours that disagree, and a redrawn mask that differs from its segments. *Without* images follow, the one with
+    the highest score first.
     """
     signs = (measure_closeness(snapshot), snapshot.disagreement, snapshot.redrawn)
     inside, outside = np.flatnonzero(snapshot.positive), np.flatnonzero(~snapshot.positive)
@@ -100,7 +83,7 @@ def rank_images(snapshot: Snapshot) -> np.ndarray:
 
 
 def measure_closeness(snapshot: Snapshot) -> np.ndarray:
-    """(n_bags,) area whose score is hardly above or below the threshold, in areas of the mask."""
+    """(n_bags,) area with scores close to the threshold, in areas of the mask."""
     scale = NEARNESS * (float(np.ptp(snapshot.scores)) or 1.0)
     close = np.exp(-np.abs(snapshot.scores - snapshot.spread(snapshot.thresholds)) / scale)
     covered = snapshot.sum_per_bag(np.where(snapshot.decisions, snapshot.areas, 0))
@@ -108,7 +91,7 @@ def measure_closeness(snapshot: Snapshot) -> np.ndarray:
 
 
 def _rank(values: np.ndarray) -> np.ndarray:
-    """Place in [0, 1] among the others; equal values share the lowest place."""
+    """Rank in [0, 1]; equal values share the lowest one."""
     if len(values) < 2:
         return np.zeros(len(values))
     return np.searchsorted(np.sort(values), values) / (len(values) - 1)
@@ -118,7 +101,7 @@ MAX_LINES = 12  # of an explanation, for and against
 
 
 def describe_explanation(explanation: SegmentExplanation, bag: int, segment: int) -> dict[str, Any]:
-    """Contributions to the score of a segment in the words of the page."""
+    """Contributions to the score of a segment, as JSON for the page."""
     groups = {}
     for title, sign in (("for", 1), ("against", -1)):
         lines = explanation.list_best(sign)

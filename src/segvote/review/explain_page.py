@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segvote.io.files import write_text
-from segvote.report import experiment_tables
+from segvote.report import markup
 from segvote.report.markup import escape
 from segvote.report.thumbnails import format_picture
 from segvote.review.pictures import Pictures
@@ -28,7 +28,7 @@ def format_page(explanation: SegmentExplanation, run: Run, n_pictures: int = 12)
     for title, lines in (("for", explanation.list_best(1)), ("against", explanation.list_best(-1))):
         sections.append((f"Voted {title} it: {len(lines)} segments", _format_side(lines, run, pictures, n_pictures)))
     subtitle = f"{result}{note}, score {explanation.score:+.4f}; object above {explanation.threshold:+.4f}"
-    return experiment_tables.format_page(f"{name}, segment {explanation.segment}", subtitle, sections)
+    return markup.format_page(f"{name}, segment {explanation.segment}", subtitle, sections)
 
 
 def _format_sum(explanation: SegmentExplanation) -> str:
@@ -39,7 +39,7 @@ def _format_sum(explanation: SegmentExplanation) -> str:
         ("intercept", explanation.constant),
         ("score", explanation.score),
     ]
-    return experiment_tables.format_grid(["", "amount"], [(name, format_amount(amount)) for name, amount in rows])
+    return markup.format_grid(["", "amount"], [(name, format_amount(amount)) for name, amount in rows])
 
 
 def _format_side(lines: list[VoteLine], run: Run, pictures: Pictures, n_pictures: int) -> str:

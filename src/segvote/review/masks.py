@@ -1,4 +1,4 @@
-"""Masks and instances that an export would write at this moment, drawn when asked for, packed for the page."""
+"""Masks and instances as an export would write them now, drawn on demand and packed for the page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -21,7 +22,7 @@ from segvote.run.run import Run
 from segvote.run.strokes import Canvas, label_instances, lay_over
 from segvote.steps.drawing.superpixels import draw_stored
 
-# Longest sides of what the page is sent.
+# Longest sides of the masks that the page is sent.
 PAGE_SIZE, THUMB_SIZE = 1600, 240
 # Drawn masks, a bit per pixel, and canvases of painted pixels at the size of the image, that are kept.
 MAX_MASKS, MAX_CANVASES = 256, 4
@@ -42,10 +43,9 @@ def draw_segments(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
 
 
 def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
-    """(n_bags,) one minus the overlap of the run's own masks, which are redrawn, with the decided segments.
+    """(n_bags,) one minus the IoU of the written masks, which are redrawn along edges, with the decided segments.
 
-    Where the picture's edges contradict the segments, one of the two is wrong. Bags whose mask cannot be read count 0,
-    and all of them where masks are lines, which differ from segments by design.
+    0 for bags whose mask cannot be read, and for all where masks are lines, which differ from segments by design.
     """
     unlike = np.zeros(snapshot.n_bags)
     for bag in np.flatnonzero(snapshot.positive & (run.drawing.way == "regions")):
@@ -80,26 +80,18 @@ class Masks:
         self._drawing = threading.Lock()
         # One bit per pixel, and the shape.
         self._kept: OrderedDict[tuple[int, int], tuple[np.ndarray, tuple[int, ...]]] = OrderedDict()
-        self._canvases: OrderedDict[int, Canvas] = OrderedDict()
+        self._get_canvas = lru_cache(MAX_CANVASES)(lambda bag: Canvas((run.bags[bag].height, run.bags[bag].width)))
 
     def draw(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> np.ndarray:
-        """(height, width) bool at the size of the image.
-
-        Parameters
-        ----------
-        snapshot
-            Scores, decisions and user labels.
-        strokes
-            *set* and *paint* actions on the bag, the oldest first.
-        bag
-            Which.
-        """
+        """(height, width) bool at the size of the image, with *set* and *paint* actions on it, the oldest first."""
         record = self.run.bags[bag]
         with self._drawing:
             mask = resize_labels(self._draw_segments(snapshot, bag), (record.height, record.width))
             if record.n_frames or not any(stroke.kind == "paint" for stroke in strokes):
                 return mask
-            return self._show_strokes(bag, strokes).override(mask)
+            canvas = self._get_canvas(bag)
+            canvas.show(strokes)
+            return canvas.override(mask)
 
     def _draw_segments(self, snapshot: Snapshot, bag: int) -> np.ndarray:
         # Nothing that the mask of a bag depends on changes without this number changing.
@@ -113,22 +105,13 @@ class Masks:
         bits, (height, width) = self._kept[key]
         return np.unpackbits(bits, count=height * width).astype(bool).reshape(height, width)
 
-    def _show_strokes(self, bag: int, strokes: Sequence[Action]) -> Canvas:
-        record = self.run.bags[bag]
-        canvas = self._canvases.setdefault(bag, Canvas((record.height, record.width)))
-        self._canvases.move_to_end(bag)
-        while len(self._canvases) > MAX_CANVASES:
-            self._canvases.popitem(last=False)
-        canvas.show(strokes)
-        return canvas
-
-    def encode(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int, longest: int) -> bytes:
+    def encode(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int, longest: int = PAGE_SIZE) -> bytes:
         """The mask for the page, the longer side at most `longest`."""
         mask = self.draw(snapshot, strokes, bag)
         return encode_mask(resize_labels(mask, fit_size(mask.shape, longest)))
 
     def encode_small(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> bytes:
-        """The mask for a thumbnail; by whole segments, which is quick, until it has been drawn and measured."""
+        """The mask for a thumbnail; by whole segments until it has been drawn and measured."""
         if snapshot.is_measured[bag]:
             return self.encode(snapshot, strokes, bag, THUMB_SIZE)
         record, labels = self.run.bags[bag], self.run.read_segments(bag)["labels"]
@@ -149,19 +132,19 @@ class Masks:
         return covered, float(np.mean(mask != written)) if written.shape == mask.shape else 1.0
 
 
-# Most instances that are sent to the page: a fragmented mask has more, and the list would be too long to read.
+# Most instances that are sent to the page; a fragmented mask may have more.
 MAX_LISTED = 1000
 
 
 def check_divides(mask: np.ndarray, divisions: Sequence[Action], cut: Action) -> None:
-    """Refuse a cut after which a mask (h, w) has no more instances than the divisions before it left."""
+    """Reject a cut that divides no instance of a mask (h, w) with these divisions."""
     before, after = (label_instances(mask, several).max(initial=0) for several in (divisions, [*divisions, cut]))
     if after <= before:
         raise BadInputError("the line divides no object; draw it through one, from edge to edge")
 
 
 def find_joined(instances: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """(h, w) bool: the instances (h, w) under places (n, 2), x and y; refused where they are fewer than two."""
+    """(h, w) bool: the instances (h, w) under places (n, 2), x and y, at least two."""
     columns, rows = np.floor(places).astype(int).T
     inside = (rows >= 0) & (columns >= 0) & (rows < instances.shape[0]) & (columns < instances.shape[1])
     chosen = np.unique(instances[rows[inside], columns[inside]])
@@ -184,14 +167,14 @@ def measure_instances(instances: np.ndarray) -> np.ndarray:
     return np.array(rows, dtype=np.uint32).reshape(-1, 7)
 
 
-def encode_instances(instances: np.ndarray, longest: int) -> bytes:
+def encode_instances(instances: np.ndarray) -> bytes:
     """Instances (h, w), gzipped.
 
-    Height and width of the map, how many are listed, how many there are (4 x uint32); of each that is listed what
-    `measure_instances` says (7 x uint32); then one uint16 per pixel of the map, 0 where there is none that is listed.
+    Height and width of the map, number of listed instances, number of all (4 x uint32); `measure_instances` of each
+    listed one (7 x uint32); then one uint16 per pixel of the map, 0 where no listed one is.
     """
     measured = measure_instances(instances)
-    shown = resize_labels(instances, fit_size(instances.shape, longest))
+    shown = resize_labels(instances, fit_size(instances.shape, PAGE_SIZE))
     shown = np.where(shown <= len(measured), shown, 0).astype("<u2")
     head = np.array([*shown.shape, len(measured), instances.max(initial=0)], dtype="<u4")
     content = head.tobytes() + measured.astype("<u4").tobytes() + shown.tobytes()

@@ -1,7 +1,8 @@
-"""What the page may send: the schema of each action, and the call that it stands for. Nothing in it is trusted."""
+"""Schemas of the messages of the page, which are untrusted, and the actions that they call."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
@@ -9,21 +10,13 @@ from msgspec import Meta, Struct
 from segvote.errors import BadInputError
 from segvote.io.tables import convert_record
 from segvote.review.actions import Actions
-from segvote.review.strokes import check_stroke
 
-MAX_SEGMENTS, MAX_BAGS = 1 << 14, 1 << 14
-
-Numbers = Annotated[list[int], Meta(max_length=MAX_BAGS)]
-Points = list[float]  # x and y in turn
+Numbers = Annotated[list[int], Meta(max_length=1 << 14)]
 Kind = TypeVar("Kind", bound=Struct)
 
 
 class Message(Struct, forbid_unknown_fields=True):
-    """An action of the page; one without fields needs nothing."""
-
-    def act(self, review: Actions) -> int:
-        """Do it; the number of the action."""
-        raise NotImplementedError
+    """A message without fields."""
 
 
 class _Several(Message):
@@ -36,100 +29,44 @@ class _Several(Message):
             raise ValueError("expected the numbers of different images, at least one")
 
 
-class Accept(_Several):
-    """Accept images, or take that back."""
-
+class _Accept(_Several):
     value: bool
 
-    def act(self, review: Actions) -> int:
-        return review.accept(self.bags, self.value)
 
-
-class Clear(_Several):
-    """Nothing in these images is object."""
-
-    def act(self, review: Actions) -> int:
-        return review.clear(self.bags)
-
-
-class Move(_Several):
-    """Give images the other bag label."""
-
+class _Move(_Several):
     bag_label: str
 
-    def act(self, review: Actions) -> int:
-        return review.move(self.bags, self.bag_label)
 
-
-class ChooseExtent(Message):
-    """Choose how much of the object masks cover."""
-
+class _ChooseExtent(Message):
     bags: Numbers  # none: all images
     level: int
 
-    def act(self, review: Actions) -> int:
-        return review.choose_extent(self.level, self.bags)
 
-
-class SetSegments(Message):
-    """Label segments of an image, or of a frame of a video."""
-
+class _SetSegments(Message):
     bag: int
-    segments: Annotated[list[int], Meta(max_length=MAX_SEGMENTS)]
+    segments: Numbers
     value: int
     frame: int = -1  # of an image, or the poster of a video
 
-    def act(self, review: Actions) -> int:
-        return review.set_segments(self.bag, self.segments, self.value, self.frame)
 
-
-class Paint(Message):
-    """Label the pixels of a stroke."""
-
+class _Paint(Message):
     bag: int
     tool: str
-    points: Points
+    points: list[float]  # x and y in turn
     radius: float
     snap: bool
     value: int
 
-    def act(self, review: Actions) -> int:
-        return review.paint(self.bag, check_stroke(self.tool, self.points, self.radius, self.snap), self.value)
 
-
-class Reshape(Message):
-    """Give an object another outline."""
-
+class _Points(Message):
     bag: int
-    points: Points  # the place of the object, then the corners of its new outline
-
-    def act(self, review: Actions) -> int:
-        corners = check_stroke("polygon", self.points[2:], 1, False).points
-        place = check_stroke("fill", self.points[:2], 1, False).points[0]
-        return review.reshape(self.bag, place, corners)
-
-
-class Cut(Message):
-    """Divide objects along a line."""
-
-    bag: int
-    points: Points
-
-    def act(self, review: Actions) -> int:
-        return review.cut(self.bag, check_stroke("brush", self.points, 1, False).points)
-
-
-class Join(Cut):
-    """Make one object of those under places."""
-
-    def act(self, review: Actions) -> int:
-        return review.join(self.bag, check_stroke("brush", self.points, 1, False).points)
+    points: list[float]
 
 
 class TakeBack(Message):
     """Undo or redo."""
 
-    expected: int  # number of the last action that the page knew of
+    expected: int  # number of the last action in the page
 
 
 class ExportFormat(Message):
@@ -140,17 +77,16 @@ class ExportFormat(Message):
     instances: bool = False
 
 
-# Actions that are kept while the run folder is away; undo and redo refer to a number, which may be another's by then.
-ACTIONS: dict[str, type[Message]] = {
-    "accept": Accept,
-    "clear": Clear,
-    "cut": Cut,
-    "extent": ChooseExtent,
-    "join": Join,
-    "move": Move,
-    "paint": Paint,
-    "reshape": Reshape,
-    "set": SetSegments,
+# Fields of a message are the parameters of its action.
+ACTIONS: dict[str, tuple[type[Message], Callable[..., int]]] = {
+    "accept": (_Accept, Actions.accept),
+    "clear": (_Several, Actions.clear),
+    "cut": (_Points, Actions.cut),
+    "extent": (_ChooseExtent, Actions.choose_extent),
+    "join": (_Points, Actions.join),
+    "move": (_Move, Actions.move),
+    "paint": (_Paint, Actions.paint),
+    "set": (_SetSegments, Actions.set_segments),
 }
 
 

@@ -1,4 +1,4 @@
-"""Pictures and label maps of images and of frames, as the page wants them: small, encoded once, remembered."""
+"""Pictures and label maps of images and of frames for the page: reduced, encoded and cached."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from segvote.steps.video.draw import read_frame_labels
 IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
 # How many times fewer regions each level has than the segments, the coarsest first.
 LEVELS = (14, 7, 4, 2, 1)
-# What is kept: images of 1,600 pixels or less, undrawn; encoded pictures and maps, about 64 MB each; crops.
+# Sizes of the caches: decoded images; encoded pictures and maps, about 64 MB each; crops.
 N_READ, N_ENCODED, N_CROPS = 4, 128, 2048
 
 
@@ -36,8 +36,8 @@ def list_levels(parents: np.ndarray, altitudes: np.ndarray) -> np.ndarray:
 def encode_map(labels: np.ndarray, levels: np.ndarray) -> bytes:
     """A label map and its levels, gzipped: height, width, n_segments, n_levels as uint32, then uint16 arrays.
 
-    Rows are stored as differences to the row above, modulo 2**16: most become zero, which packs well. It is no picture,
-    because browsers that guard against fingerprinting change pixels that a page reads back.
+    Rows are stored as differences to the row above, modulo 2**16, which compress well. It is no picture, because
+    browsers that guard against fingerprinting change pixels that a page reads back.
     """
     if levels.shape[1] > 1 << 16:
         raise BadInputError(f"the page shows at most {1 << 16} segments per image; got {levels.shape[1]}")
@@ -54,18 +54,11 @@ class Pictures:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._decoding = threading.Lock()
-        self._read_kept = lru_cache(N_READ)(self._read_anew)
-        self._encode_kept = lru_cache(N_ENCODED)(self._encode)
-        # The segment in its surroundings, all else darkened.
+        self._read_kept = lru_cache(N_READ)(lambda bag, size: resize_image(self.run.read_image(bag), size))
+        self.get_image = lru_cache(N_ENCODED)(lambda bag: encode_jpeg(self._read(bag, IMAGE_SIZE), 88))
+        self.get_thumb = lru_cache(N_ENCODED)(lambda bag: encode_jpeg(self._read(bag, THUMB_SIZE), 80))
         self.get_crop = lru_cache(N_CROPS)(lambda bag, segment: encode_jpeg(self.draw_crop(bag, segment)))
-        # Label map and levels, at the size at which the image was segmented.
         self.get_map = lru_cache(N_ENCODED)(lambda bag: self.encode_labels(bag, self.run.read_segments(bag)["labels"]))
-
-    def get_image(self, bag: int) -> bytes:
-        return self._encode_kept(bag, IMAGE_SIZE, 88)
-
-    def get_thumb(self, bag: int) -> bytes:
-        return self._encode_kept(bag, THUMB_SIZE, 80)
 
     def encode_labels(self, bag: int, labels: np.ndarray) -> bytes:
         """Label map (h, w) of a frame of a video, and levels."""
@@ -73,7 +66,7 @@ class Pictures:
         return encode_map(labels, list_levels(segments["parents"], segments["altitudes"]))
 
     def draw_crop(self, bag: int, segment: int) -> np.ndarray:
-        """(h, w, 3) uint8 square cut-out around a segment."""
+        """(h, w, 3) uint8 square cut-out around a segment, its surroundings darkened."""
         labels = self.run.read_segments(bag)["labels"]
         n_segments = self.run.bags[bag].n_segments  # a frame of a video need not show them all
         if not 0 <= segment < n_segments:
@@ -83,21 +76,15 @@ class Pictures:
         rows, columns = _find_window(mask)
         return _frame(image[rows, columns], mask[rows, columns])
 
-    def _encode(self, bag: int, size: int, quality: int) -> bytes:
-        return encode_jpeg(self._read(bag, size), quality)
-
     def _read(self, bag: int, size: int) -> np.ndarray:
-        """The image with a longest side of at most `size`; the last few are kept, for the crops of one image."""
-        # One at a time: while it is decoded a picture may take a gigabyte, and a page asks for six of them at once.
+        """The image with a longest side of at most `size`."""
+        # One at a time: decoding may take a gigabyte, and a page asks for six pictures at once.
         with self._decoding:
             return self._read_kept(bag, size)
 
-    def _read_anew(self, bag: int, size: int) -> np.ndarray:
-        return resize_image(self.run.read_image(bag), size)
-
 
 def _find_window(mask: np.ndarray) -> tuple[slice, slice]:
-    """Square around a mask with room to see where it lies, inside the picture."""
+    """Square around a mask with a margin, inside the picture."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if len(rows) == 0:  # a segment too thin for the smaller picture
         return slice(None), slice(None)
@@ -110,7 +97,7 @@ def _find_window(mask: np.ndarray) -> tuple[slice, slice]:
 
 
 def _frame(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Darken what is not the segment, draw its outline, bring to the size of a crop."""
+    """Darken the surroundings of a segment, draw its outline, resize to a crop."""
     scale = CROP_SIZE / max(image.shape[:2])
     size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
     picture = cv2.resize(
@@ -124,7 +111,7 @@ def _frame(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 PICTURE_SIZE, QUALITY = 1280, 85
-# A film can only be read from its beginning, and a look at one frame is mostly followed by one at the next.
+# A film can only be read from its beginning, and the next request is mostly for the next frame.
 N_AHEAD = 16
 MAX_PICTURES, MAX_MAPS = 400, 16
 

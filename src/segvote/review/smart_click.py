@@ -1,7 +1,7 @@
-"""The smart click: from one place of an image to the region around it that edges and votes suggest.
+"""The smart click: the region around a point that edges and votes suggest.
 
-Superpixels are added to the clicked one, the nearest in colour first, which gives nested regions. Of these the one is
-taken whose outline has the strongest contrast in colour, times its agreement with the votes.
+Superpixels are added to the clicked one, the nearest in colour first, which gives nested regions. The chosen one has
+the strongest contrast in colour across its outline, times its agreement with the votes.
 """
 
 from __future__ import annotations
@@ -18,24 +18,10 @@ MAX_SEGMENTS, MAX_MASKS = 5.0, 0.25
 
 
 def find_region(graph: Superpixels, mask: np.ndarray, heat: np.ndarray, point: np.ndarray, value: int) -> np.ndarray:
-    """The region that a smart click takes.
+    """(h, w) bool: the region of a smart click at a point (x, y) of an image.
 
-    Parameters
-    ----------
-    graph : Superpixels
-        Superpixels of the image.
-    mask : (h, w) bool
-        Mask of the image, at its size. The region stays on the side of the mask on which the point lies.
-    heat : (n_segments,)
-        Votes for the segments in [0, 1].
-    point : (2,)
-        x and y in the image.
-    value : int
-        1 where the region becomes object: it agrees with high votes; else with low ones.
-
-    Returns
-    -------
-    (h, w) bool
+    The region stays on the side of the mask (h, w) on which the point lies. It agrees with high votes, `heat`
+    (n_segments,) in [0, 1], where it becomes object (`value` 1), else with low ones.
     """
     labels = graph.labels
     start = labels[_scale_place(point, mask.shape, labels.shape)]
@@ -68,18 +54,10 @@ def _find_limit(graph: Superpixels, start: int, mask: np.ndarray) -> float:
 def list_nested(
     graph: Superpixels, start: int, allowed: np.ndarray, limit: float = np.inf
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Nested regions around a superpixel, each of which has the one more that is nearest to its mean colour.
+    """Nested regions around a superpixel: each adds the neighbour that is nearest to its mean colour.
 
-    Parameters
-    ----------
-    graph : Superpixels
-        Colours, areas and edges.
-    start : int
-        The first superpixel.
-    allowed : (n,) bool
-        Superpixels that may be added. Edges to others belong to no outline.
-    limit : float
-        Largest area of a region; the first has any.
+    Only `allowed` (n,) superpixels are added, and edges to others belong to no outline; no region but the first is
+    larger than `limit`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""From a stroke of the pointer to pixels: brush, polygon, fill and outline, as drawn or snapped to fine superpixels.
+"""From a stroke of the pointer to pixels: brush, polygon and fill, as drawn or snapped to fine superpixels.
 
 Coordinates are those of the displayed image: (0, 0) is the outer corner of the first pixel, (width, height) that of the
 last; the centre of a pixel lies at one half.
@@ -6,6 +6,7 @@ last; the centre of a pixel lies at one half.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,71 +14,51 @@ import cv2
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.io.encodings.polygons import rasterise, trace_polygons
+from segvote.io.encodings.polygons import rasterise
 from segvote.io.images import resize_labels
 
+Points = Sequence[float] | np.ndarray  # x and y in turn
 TOOLS = ("brush", "fill", "polygon", "smart")
 PLACES = ("fill", "smart")  # tools of which one point counts
 MAX_POINTS = 1 << 13
 # Half the diagonal of a pixel: a line of this radius has no gaps at corners, so that the thinnest cut separates.
 THINNEST = 0.70711
-# A superpixel is part of a snapped stroke when so much of it is, or the pointer itself passed over it.
+# Share of a superpixel from which on it is part of a snapped stroke.
 SNAPPED = 0.5
-# Pixels by which corners of a traced outline may miss it, in an image of a thousand: a few corners are easier to move.
-OUTLINE_TOLERANCE = 2.0
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """What the pointer did.
+    """A stroke of the pointer.
 
-    Attributes
-    ----------
-    tool
-        One of `TOOLS`.
-    points
-        (n, 2) x and y: the way of a brush, the corners of a polygon, the one point of a fill or a smart click.
-    radius
-        Of a brush, in pixels of the image.
-    snap
-        Whether the edge follows the fine superpixels.
+    `tool` is one of `TOOLS`; `points` (n, 2) are x and y: the path of a brush, the corners of a polygon, the one point
+    of a fill or a smart click; `radius` is that of a brush, in pixels of the image.
     """
 
     tool: str
     points: np.ndarray
     radius: float = 0.5
-    snap: bool = False
 
 
-def check_stroke(tool: str, points: list[float], radius: float, snap: bool) -> Stroke:
-    """A stroke from what a page sent, x and y in turn; nothing in it is trusted."""
+def check_stroke(tool: str, points: Points, radius: float = 0.5) -> Stroke:
+    """A stroke from untrusted values."""
     if tool not in TOOLS:
         raise BadInputError(f"expected a tool of {', '.join(TOOLS)}; got {tool!r:.40}")
-    if not 2 <= len(points) <= 2 * MAX_POINTS or len(points) % 2:
-        raise BadInputError(f"expected x and y of 1 to {MAX_POINTS} points; got {len(points)} numbers")
-    pairs = np.array(points, dtype=np.float64).reshape(-1, 2)
+    numbers = np.array(points, dtype=np.float64).ravel()
+    if not 2 <= len(numbers) <= 2 * MAX_POINTS or len(numbers) % 2:
+        raise BadInputError(f"expected x and y of 1 to {MAX_POINTS} points; got {len(numbers)} numbers")
+    pairs = numbers.reshape(-1, 2)
     if not np.isfinite(pairs).all() or np.abs(pairs).max() > 1e6 or not 0 < radius <= 1e4:
         raise BadInputError("expected points in pixels of the image and a radius above 0; got numbers beyond any image")
     if tool == "polygon" and len(pairs) < 3:
         raise BadInputError(f"a polygon needs three corners; got {len(pairs)}")
-    return Stroke(tool, pairs[:1] if tool in PLACES else pairs, radius, snap)
+    return Stroke(tool, pairs[:1] if tool in PLACES else pairs, radius)
 
 
 def draw_stroke(stroke: Stroke, mask: np.ndarray, value: int) -> np.ndarray:
-    """The pixels of a stroke.
+    """(h, w) bool: the pixels of a stroke on an image with a mask (h, w) bool, at least one; before snapping.
 
-    Parameters
-    ----------
-    stroke
-        See `Stroke`; `snap` is not looked at.
-    mask
-        (h, w) bool at the size of the image: what a fill flows through.
-    value
-        1 object, 0 background, -1 undecided: a fill takes the connected part of the mask that is not so yet.
-
-    Returns
-    -------
-    (h, w) bool, with at least one pixel; `BadInputError` where the stroke lies outside the image.
+    A fill takes the connected part of the mask that does not have the value yet: 1 object, 0 background, -1 undecided.
     """
     height, width = mask.shape
     if stroke.tool == "polygon":
@@ -92,7 +73,7 @@ def draw_stroke(stroke: Stroke, mask: np.ndarray, value: int) -> np.ndarray:
 
 
 def _brush(stroke: Stroke, size: tuple[int, int]) -> np.ndarray:
-    """All pixels whose centre is at most the radius from the way of the pointer; the pixel under it in any case."""
+    """The pixels whose centre is at most the radius from the path of the pointer, and the pixels under it."""
     height, width = size
     pixels = np.zeros(size, dtype=bool)
     points = _thin(stroke.points, max(0.25, stroke.radius / 8))
@@ -105,7 +86,7 @@ def _brush(stroke: Stroke, size: tuple[int, int]) -> np.ndarray:
 
 
 def _thin(points: np.ndarray, step: float) -> list[np.ndarray]:
-    """Points of a way that are at least `step` apart; the first and the last are kept."""
+    """Points of a path that are at least `step` apart; the first and the last are kept."""
     kept = [points[0]]
     for point in points[1:]:
         if np.abs(point - kept[-1]).max() >= step:
@@ -127,7 +108,7 @@ def _draw_line(pixels: np.ndarray, start: np.ndarray, end: np.ndarray, radius: f
 
 
 def _fill(point: np.ndarray, mask: np.ndarray, value: int) -> np.ndarray:
-    """The connected part of the mask, or of what is not mask, under a point."""
+    """The connected part of the mask, or of its complement, under a point."""
     height, width = mask.shape
     x, y = np.floor(point).astype(int)
     if not (0 <= x < width and 0 <= y < height):
@@ -138,45 +119,10 @@ def _fill(point: np.ndarray, mask: np.ndarray, value: int) -> np.ndarray:
     return parts == parts[y, x]  # type: ignore[no-any-return]
 
 
-def trace_outline(mask: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """(n, 2) corners x and y of the outer outline of the connected region of a mask (h, w) under a point."""
-    region = _find_region(mask, point)
-    (polygon,) = trace_polygons(region)
-    tolerance = OUTLINE_TOLERANCE * max(mask.shape) / 1000
-    ring: np.ndarray = cv2.approxPolyDP(polygon.outer.astype(np.float32)[:, None], tolerance, closed=True)[:, 0]
-    return ring if len(ring) > 2 else polygon.outer
-
-
-def reshape_region(mask: np.ndarray, point: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(h, w) bool each: the pixels that a new outline adds to the region of a mask under a point, and those it removes.
-
-    Holes stay: only what lies between the outline as `trace_outline` has it and the new one changes.
-    """
-    region, height, width = _find_region(mask, point), *mask.shape
-    old, new = (rasterise([ring], height, width) for ring in (trace_outline(mask, point), corners))
-    return new & ~old & ~mask, old & ~new & region
-
-
-def _find_region(mask: np.ndarray, point: np.ndarray) -> np.ndarray:
-    x, y = np.floor(point).astype(int)
-    height, width = mask.shape
-    if not (0 <= x < width and 0 <= y < height and mask[y, x]):
-        raise BadInputError("expected a place on the mask; there is none here: it may have changed, try again")
-    _, parts = cv2.connectedComponents(mask.astype(np.uint8), connectivity=4)
-    return parts == parts[y, x]  # type: ignore[no-any-return]
-
-
 def snap_to_superpixels(pixels: np.ndarray, stroke: Stroke, superpixels: np.ndarray) -> np.ndarray:
-    """The superpixels that a stroke means, as pixels; the stroke as drawn where it means none whole.
+    """(h, w) bool: the superpixels of which most lies in the pixels (h, w) of a stroke, or that a brush passes.
 
-    Parameters
-    ----------
-    pixels
-        (h, w) bool of `draw_stroke`.
-    stroke
-        The stroke: a brush means the superpixels that it passes with its centre, too.
-    superpixels
-        (h', w') labels 0 .. n-1, of any size.
+    The pixels themselves where there is none. `superpixels` are labels 0 .. n-1 of any size.
     """
     labels = resize_labels(superpixels, pixels.shape).astype(np.int64)  # type: ignore[arg-type]
     areas = np.bincount(labels.ravel())

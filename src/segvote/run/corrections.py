@@ -1,9 +1,9 @@
-"""A log of actions as corrections: user labels of segments, exact pixels, images that changed folders.
+"""Corrections replayed from the log: user labels of segments, exact pixels, images that changed folders.
 
-Corrections are kept as pixels, so they outlive the segments they were made on. Segments that were clicked (*set*) give
-their label to every segment of another segmentation that they cover by more than half. What was painted (*paint*) is
-exact: it overrides the mask pixel by pixel, is a user label of the segments that it covers nearly whole, and moves what
-is like the others in proportion to the share that it covers.
+Corrections are kept as pixels, so they outlive the segments they were made on. Clicked segments (*set*) give their
+label to every segment of another segmentation that they cover by more than half. Painted pixels (*paint*) are exact:
+they override the mask, label the segments that they cover nearly whole, and change similar segments of the others in
+proportion to the share that they cover.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ import numpy as np
 from segvote import __version__
 from segvote.features.networks.sam import hash_refiner
 from segvote.io.arrays import read_arrays
-from segvote.io.encodings.rle import decode_rle
-from segvote.io.images import resize_labels
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.correction_log import Action, read_actions
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
-from segvote.run.strokes import UNDECIDED, Canvas, fix_segments
+from segvote.run.strokes import UNDECIDED, Canvas, decode_stroke
 from segvote.run.videos import KeyFrames
 from segvote.types import WITH, WITHOUT
 
@@ -34,7 +32,7 @@ BAG_LABELS = {1: WITH, 0: WITHOUT}
 
 @dataclass(frozen=True)
 class Corrections:
-    """What stands after every undo.
+    """The corrections that stand after every undo.
 
     Attributes
     ----------
@@ -68,7 +66,7 @@ class Corrections:
 
     @property
     def digest(self) -> str:
-        """Name of all that can change a mask; empty where nothing was corrected."""
+        """Key of the corrections that can change a mask; empty where there are none."""
         strokes = {
             image: [(one.value, one.height, one.width, one.counts, *_name_exact(one)) for one in actions]
             for image, actions in self.strokes.items()
@@ -83,14 +81,14 @@ class Corrections:
         return np.array([self.extents.get(digest, whole) for digest in digests], dtype=np.int64)
 
     def list_changed(self, other: Corrections) -> set[str]:
-        """Digests of the images of which this says anything else than another."""
+        """Digests of the images whose corrections differ from those of another."""
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("strokes", "moved", "divisions", "extents"))
         changed = {image for one, two in pairs for image in {*one, *two} if one.get(image) != two.get(image)}
         return changed | (self.looked ^ other.looked)
 
 
 def _name_exact(action: Action) -> tuple[str | int, ...]:
-    """What tells painted pixels and frames from segments clicked on an image; nothing for the latter."""
+    """Distinguishes painted pixels and frames from segments clicked on an image, for which it is empty."""
     return (*(("paint",) if action.kind == "paint" else ()), *((action.frame,) if action.frame >= 0 else ()))
 
 
@@ -136,7 +134,7 @@ def _replay_stacks(actions: Iterable[Action]) -> tuple[list[Action], list[Action
 
 
 def _move_last(source: list[Action], target: list[Action]) -> None:
-    """Move the last action from one stack to the other, with all that were written together with it."""
+    """Move the last action from one stack to the other, with its batch."""
     if not source:
         return
     batch = source[-1].batch
@@ -146,12 +144,12 @@ def _move_last(source: list[Action], target: list[Action]) -> None:
 
 
 def read_corrections(run: RunFolder) -> Corrections:
-    """What the user corrected in this run folder so far."""
+    """The corrections of a run folder."""
     return replay(read_actions(run.corrections_path))
 
 
 def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:
-    """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
+    """Key of a run's result, made of its inputs. Corrections that were all undone leave no trace."""
     bags = [(one.bag.name, one.features_key) for one in segmented]
     corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
     refined = {"refiner": hash_refiner(settings.refine)} if settings.refine else {}
@@ -160,60 +158,45 @@ def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], cor
 
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
-    """Give bags the bag label that the user gave them; name and file stay what they are."""
+    """Bags with the bag labels that the user gave them; name and file stay."""
     return [replace(bag, bag_label=corrections.moved.get(bag.digest, bag.bag_label)) for bag in bags]
 
 
-def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corrections) -> np.ndarray | None:
-    """(n_segments,) int8 over all bags in order: -1 unknown, 0 background, 1 object; None where nothing is known."""
-    fixed = [np.full(bag.n_segments, UNDECIDED, dtype=np.int8) for bag in bags]
-    for index, bag in enumerate(bags):
-        strokes = corrections.strokes.get(bag.bag.digest)
-        if strokes and bag.n_frames:
-            fixed[index] = fix_video(KeyFrames.open(run, bag.segments_key, bag.features_key), strokes, bag.n_segments)
-        elif strokes:
-            labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
-            fixed[index] = fix_segments(strokes, labels, bag.n_segments)
-    flat = np.concatenate(fixed)
-    return flat if (flat != UNDECIDED).any() else None
-
-
-def measure_painted_shares(
+def label_segments(
     run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corrections
-) -> np.ndarray | None:
-    """(n_segments,) over all bags in order, see `Canvas.measure_painted`; None where nothing was painted."""
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """User labels and painted shares of all segments, see `label_bag`; None where there are none."""
+    user_labels = [np.full(bag.n_segments, UNDECIDED, dtype=np.int8) for bag in bags]
     shares = [np.zeros(bag.n_segments) for bag in bags]
     for index, bag in enumerate(bags):
-        strokes = corrections.strokes.get(bag.bag.digest, [])
-        if any(stroke.kind == "paint" for stroke in strokes):
-            labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
-            shares[index] = Canvas(labels.shape, strokes).measure_painted(labels, bag.n_segments)
-    flat = np.concatenate(shares)
-    return flat if flat.any() else None
+        if strokes := corrections.strokes.get(bag.bag.digest):
+            user_labels[index], shares[index] = label_bag(run, bag, strokes)
+    return drop_empty(np.concatenate(user_labels), UNDECIDED), drop_empty(np.concatenate(shares), 0)
 
 
-def fix_video(keys: KeyFrames, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
-    """User labels of the segments of one video.
+def drop_empty(values: np.ndarray, empty: int) -> np.ndarray | None:
+    """The values, or None where all of them are `empty`."""
+    return values if (values != empty).any() else None
 
-    Parameters
-    ----------
-    keys
-        Its key frames.
-    strokes
-        *set* actions on its key frames, the oldest first; one of another frame counts for the nearest key frame.
-    n_segments
-        How many segments there are.
 
-    Returns
-    -------
-    (n_segments,) int8: the value of the last stroke that covers more than half of the segment; -1 where there is
-    none.
+def label_bag(run: RunFolder, bag: SegmentedImage, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
+    """User labels (n_segments,) int8 and painted shares (n_segments,) of an image or a video; see `Canvas`."""
+    if bag.n_frames:
+        keys = KeyFrames.open(run, bag.segments_key, bag.features_key)
+        return _label_video(keys, strokes, bag.n_segments), np.zeros(bag.n_segments)
+    labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
+    canvas = Canvas(labels.shape, strokes)
+    return canvas.label_segments(labels, bag.n_segments), canvas.measure_painted(labels, bag.n_segments)
+
+
+def _label_video(keys: KeyFrames, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
+    """(n_segments,) int8: the value of the last stroke that covers more than half of a segment in a key frame.
+
+    A stroke on another frame counts for the nearest key frame.
     """
     user_labels = np.full(n_segments, UNDECIDED, dtype=np.int8)
     for stroke in strokes:
         labels = keys.read_labels(keys.find_nearest(stroke.frame))
-        mask = decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts})
-        flat = labels.ravel()
-        covered = np.bincount(flat, weights=resize_labels(mask, labels.shape).ravel(), minlength=n_segments)  # type: ignore[arg-type]
-        user_labels[2 * covered > np.bincount(flat, minlength=n_segments)] = stroke.value
+        covered = np.bincount(labels.ravel(), weights=decode_stroke(stroke, labels.shape).ravel(), minlength=n_segments)
+        user_labels[2 * covered > np.bincount(labels.ravel(), minlength=n_segments)] = stroke.value
     return user_labels

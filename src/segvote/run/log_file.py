@@ -1,4 +1,4 @@
-"""The SQLite file of the log of corrections: its schema, checks of an untrusted file, errors in one line.
+"""The SQLite file of the correction log: its schema, checks of an untrusted file, errors in one line.
 
 A log is a regular file of bounded size with one table. A database can name a view or a trigger like one of our tables;
 both are rejected, because reading them executes SQL that need not end.
@@ -15,7 +15,7 @@ from pathlib import Path
 from segvote.errors import BusyRunError, DamagedFileError, UnwritableFileError
 from segvote.memory_budget import check_budget, measure_on_disk
 
-# What SQLite puts beside a database; it opens them without asking what they are.
+# Suffixes of the files beside a database, which SQLite opens unchecked.
 COMPANIONS = ("", "-journal", "-shm", "-wal")
 FORMAT = 5
 WAIT_SECONDS = 10.0
@@ -40,13 +40,13 @@ CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT 
 """
 
 
-def identify(path: Path) -> tuple[int, ...]:
-    """Device and inode of a file and of its folder; empty where there is none."""
+def identify(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file; None where there is none."""
     try:
-        statuses = [os.stat(path), os.stat(path.parent)]
+        status = os.stat(path)
     except OSError:
-        return ()
-    return tuple(number for status in statuses for number in (status.st_dev, status.st_ino))
+        return None
+    return status.st_dev, status.st_ino
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
@@ -60,7 +60,7 @@ def read_last(connection: sqlite3.Connection) -> int:
 
 
 def check_log_file(path: Path) -> None:
-    """Refuse pipes and devices in the place of the log or of the files beside it, and a log beyond the budget."""
+    """Reject pipes and devices in the place of the log or of the files beside it, and a log beyond the budget."""
     for suffix in COMPANIONS:
         file = path.with_name(path.name + suffix)
         if file.exists() and not file.is_file():
@@ -69,48 +69,31 @@ def check_log_file(path: Path) -> None:
             check_budget(measure_on_disk(file), file)
 
 
-def check_log_tables(connection: sqlite3.Connection, path: Path, schema: str) -> None:
-    """Refuse a database with anything in it but the tables and the triggers of a schema; they may be missing."""
-    connection.execute("PRAGMA trusted_schema=OFF")
-    with sqlite3.connect(":memory:") as fresh:
-        fresh.executescript(schema)
-        known = {(kind, name): sql for kind, name, sql in _list_all(fresh)}
-    fresh.close()
-    for kind, name, sql in _list_all(connection):
-        # Tables of older versions have fewer columns; a table runs nothing, whatever its columns.
-        if (kind, name) not in known or (kind == "trigger" and sql != known[kind, name]):
-            raise DamagedFileError(f"{path}: holds a {kind} {name!r:.40} that segvote did not make; move the file away")
-
-
-def _list_all(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    return connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-
-
-def is_begun(connection: sqlite3.Connection) -> bool:
-    """Whether the log has its table: a process killed while making the file leaves it without."""
-    return _read_format(connection) > 0 or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
-
-
-def _read_format(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a log of another format, or with anything in it but our table."""
-    check_log_tables(connection, path, SCHEMA)
-    found = _read_format(connection)
+    """Reject a log of another format, or with anything in it but our table and triggers; they may be missing."""
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if found not in (0, FORMAT):
         raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
+    connection.execute("PRAGMA trusted_schema=OFF")
+    with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(SCHEMA)
+        known = _list_all(fresh)
+    for kind, name, _ in sorted(_list_all(connection) - known):
+        raise DamagedFileError(f"{path}: holds a {kind} {name!r:.40} that segvote did not make; move the file away")
+
+
+def _list_all(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    return set(connection.execute("SELECT type, name, sql FROM sqlite_master"))
 
 
 @contextlib.contextmanager
 def explain_failure(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into ours: what happened, whether the action was saved, what to do."""
+    """Turn errors of SQLite into ours: the cause, whether the action was saved, and the remedy."""
     try:
         yield
     except sqlite3.OperationalError as error:
         code = getattr(error, "sqlite_errorcode", None)
-        if code in (None, sqlite3.SQLITE_ERROR):  # what lies in the file is no text, or a column is missing
+        if code in (None, sqlite3.SQLITE_ERROR):  # a value is no text, or a column is missing
             raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
         if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise UnwritableFileError(

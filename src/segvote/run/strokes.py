@@ -1,7 +1,7 @@
 """Strokes of the user on one image: labels of segments, painted pixels, and instances that were cut and joined.
 
-A cut is a line, a join the pixels of what was joined. Both are kept as pixels of the image, not as numbers of objects,
-so they outlive a mask that changes around them; neither changes the mask.
+A cut is a line, a join the pixels of the joined instances. Both are kept as pixels of the image, not as numbers of
+instances, so they outlive a mask that changes around them; neither changes the mask.
 """
 
 from __future__ import annotations
@@ -19,40 +19,26 @@ from segvote.run.correction_log import Action
 UNDECIDED = -1
 # Share of a segment that painted pixels of one value must cover to be its user label.
 COVERED = 0.8
-# A smaller share of a segment that was painted is a retouch, which says nothing about what is like the segment.
+# A smaller painted share of a segment is a retouch, which has no effect on similar segments.
 LEAST_PAINTED = 0.1
 # A line may leave a few pixels on the rim alone: fewer than this are not counted as an object.
 SLIVER = 8
 
 
-def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
-    """User labels of the segments of one image.
-
-    Parameters
-    ----------
-    strokes
-        *set* and *paint* actions on one image, the oldest first; later ones lie above earlier ones.
-    labels
-        (h, w) segment ids 0 .. n-1, of any size.
-    n_segments
-        How many there are, where `labels` does not show the last ones: a frame of a video.
-
-    Returns
-    -------
-    (n,) int8: see `Canvas.label_segments`.
-    """
-    return Canvas(labels.shape, strokes).label_segments(labels, n_segments)  # type: ignore[arg-type]
+def decode_stroke(stroke: Action, size: tuple[int, ...]) -> np.ndarray:
+    """(h, w) bool: the pixels of an action on a grid of another size."""
+    return resize_labels(decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts}), size)  # type: ignore[arg-type]
 
 
 class Canvas:
-    """Strokes on one image laid over each other; shows more of them, or fewer, without beginning anew where it can.
+    """Strokes on one image laid over each other; shows more of them without beginning anew.
 
     Parameters
     ----------
     size
         (height, width) of the grid, laid over the displayed image.
     strokes
-        What is shown at first.
+        *set* and *paint* actions, the oldest first; later ones lie above earlier ones.
 
     Attributes
     ----------
@@ -62,7 +48,7 @@ class Canvas:
         (h, w) bool: painted, not clicked; False where undecided.
     """
 
-    def __init__(self, size: tuple[int, int], strokes: Sequence[Action] = ()) -> None:
+    def __init__(self, size: tuple[int, ...], strokes: Sequence[Action] = ()) -> None:
         self.size = size
         self._clear()
         self.show(strokes)
@@ -73,21 +59,17 @@ class Canvas:
         self._shown: list[Action] = []
 
     def show(self, strokes: Sequence[Action]) -> None:
-        """Show these strokes, the oldest first, and no others."""
+        """Show these strokes and no others."""
         if list(strokes[: len(self._shown)]) != self._shown:
             self._clear()
         for stroke in strokes[len(self._shown) :]:
-            self._lay(stroke)
+            pixels = decode_stroke(stroke, self.size)
+            self.values[pixels] = stroke.value
+            self.exact[pixels] = stroke.kind == "paint" and stroke.value != UNDECIDED
         self._shown = list(strokes)
 
-    def _lay(self, stroke: Action) -> None:
-        mask = decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts})
-        pixels = resize_labels(mask, self.size)
-        self.values[pixels] = stroke.value
-        self.exact[pixels] = stroke.kind == "paint" and stroke.value != UNDECIDED
-
     def label_segments(self, labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
-        """(n,) int8 user labels of segments (h, w), of which a frame of a video need not show all.
+        """(n,) int8 user labels of segments (h, w); `n_segments` where the last ones may not be visible.
 
         0 or 1 where more than half of a segment's pixels have that value from clicked segments, or at least `COVERED`
         of them have it at all; -1 elsewhere.
@@ -119,40 +101,22 @@ class Canvas:
 
 
 def lay_over(mask: np.ndarray, strokes: Sequence[Action]) -> np.ndarray:
-    """A mask (h, w) bool of an image with the pixels that the user painted; the same mask where nothing was painted."""
+    """A mask (h, w) bool with the painted pixels of an image; the same mask where there are none."""
     if not any(stroke.kind == "paint" for stroke in strokes):
         return mask
-    return Canvas(mask.shape, strokes).override(mask)  # type: ignore[arg-type]
-
-
-def find_painted(strokes: Sequence[Action], size: tuple[int, int]) -> np.ndarray:
-    """(h, w) bool: the pixels of an image of that size that the user painted."""
-    return Canvas(size, strokes).exact
-
-
-# Instances -----------------------------------------------------------------------------------------------------------
+    return Canvas(mask.shape, strokes).override(mask)
 
 
 def label_instances(mask: np.ndarray, divisions: Sequence[Action]) -> np.ndarray:
-    """Number the instances of a mask.
+    """(h, w) int32: the instances of a mask (h, w) bool, from 1 and from top to bottom; 0 background.
 
-    Parameters
-    ----------
-    mask
-        (h, w) bool.
-    divisions
-        *cut* and *join* actions on the image, the oldest first.
-
-    Returns
-    -------
-    (h, w) int32: 0 background, instances from 1, from top to bottom. They are the 8-connected regions; every instance
-    that a cut passes through falls into the regions that its line leaves apart, and those that a join covers, or lies
-    within, become one.
+    They are the 8-connected regions, changed by *cut* and *join* actions, the oldest first: every instance that a cut
+    passes through falls into the regions that its line separates, and those that a join covers, or lies within, become
+    one.
     """
     _, instances = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8, ltype=cv2.CV_32S)
     for division in divisions:
-        pixels = decode_rle({"size": [division.height, division.width], "counts": division.counts})
-        pixels = resize_labels(pixels, mask.shape)  # type: ignore[arg-type]
+        pixels = decode_stroke(division, mask.shape)
         instances = _cut(instances, pixels) if division.kind == "cut" else _join(instances, pixels)
     return _sort(instances)
 
@@ -180,7 +144,7 @@ def _divide(whole: np.ndarray, line: np.ndarray) -> np.ndarray:
 
 
 def _join(instances: np.ndarray, pixels: np.ndarray) -> np.ndarray:
-    """One instance of all that are meant: more than half of the instance, or of a region of `pixels`, lies in both."""
+    """Join the instances of which more than half, or more than half of a region of `pixels`, lies in both."""
     n_regions, regions = cv2.connectedComponents(pixels.astype(np.uint8), connectivity=8, ltype=cv2.CV_32S)
     areas, sizes = np.bincount(instances.ravel()), np.bincount(regions.ravel(), minlength=n_regions)
     both = (instances > 0) & (regions > 0)

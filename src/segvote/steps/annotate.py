@@ -18,7 +18,7 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.steps.extract import make_segments_key
 from segvote.steps.job import Job
-from segvote.steps.label_maps import LabelMaps
+from segvote.steps.label_maps import check_label_maps
 from segvote.steps.workers import Resources
 
 
@@ -33,15 +33,16 @@ def annotate_folders(
 ) -> Run:
     """Find the object that the images of one folder show and those of the other do not; see `segvote.annotate`."""
     run, inputs = RunFolder(out), Inputs(name_path_or_uri(with_folder), name_path_or_uri(without_folder))
-    job = Job(run, inputs, settings, resources, LabelMaps.open(segments), strict)
-    _check_owner(run, inputs)
+    job = Job(run, inputs, settings, resources, check_label_maps(segments), strict)
+    check_owner(run, inputs)
     bags = list_bags(Path(with_folder), Path(without_folder), settings)
     with run.lock():
-        _check_owner(run, inputs)  # again: another process may have begun there meanwhile
+        check_owner(run, inputs)  # again: another process may have begun there meanwhile
         return job.carry_out(bags)
 
 
-def _check_owner(run: RunFolder, inputs: Inputs) -> None:
+def check_owner(run: RunFolder, inputs: Inputs) -> None:
+    """Refuse a folder that holds something else, or a run on other inputs."""
     if not run.is_claimed(run.record_path, "not a run folder"):
         return
     found = run.read_record().inputs
@@ -72,7 +73,7 @@ def update_run(
         bags = list_bags(*folders, settings)
         if segments is None:
             _check_own_segments(record.bags, bags, settings)
-        return Job(run, inputs, settings, resources, LabelMaps.open(segments), strict).carry_out(bags)
+        return Job(run, inputs, settings, resources, check_label_maps(segments), strict).carry_out(bags)
 
 
 def _check_own_segments(records: Sequence[BagRecord], bags: Sequence[Bag], settings: Settings) -> None:

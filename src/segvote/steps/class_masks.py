@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 from PIL import Image
@@ -19,7 +18,7 @@ from segvote.run.output_names import name_frames
 from segvote.run.record import ClassRecord
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.strokes import find_painted
+from segvote.run.strokes import Canvas
 from segvote.types import Annotation
 
 
@@ -33,56 +32,52 @@ def join_masks(masks: np.ndarray, sureness: np.ndarray) -> np.ndarray:
     return np.where(masks.any(axis=0), claims.argmax(axis=0) + 1, 0).astype(np.uint8)
 
 
-@dataclass(frozen=True)
-class IndexWriter:
-    """Writes the index masks of one image, or of a video and its frames."""
+def write_index(folder: RunFolder, runs: Mapping[str, Run], index: int, record: ClassRecord) -> list[Annotation]:
+    """Write the index mask of image `index`, or of a video and its frames; returns its annotations, with overlaps.
 
-    folder: RunFolder  # where ``masks`` lies
-    runs: Mapping[str, Run]  # class to its run, in the order of the numbers
+    `runs` are those of the classes, in the order of their numbers.
+    """
+    _write(folder.mask_path(record.stem), _join_image(runs, index, record))
+    annotations = list(list_joined(runs, index, record.name))
+    if record.n_frames:
+        frames = name_frames([PurePosixPath(annotation.name).name for annotation in annotations])
+        for frame, annotation in zip(frames, annotations, strict=True):
+            _write(folder.mask_path(f"{record.stem}/{frame}"), _join_parts(list(runs), annotation))
+    return annotations
 
-    def write(self, index: int, record: ClassRecord) -> list[Annotation]:
-        """Write the masks of image `index`; returns its annotations, with overlaps."""
-        self._write(record.stem, self._join_image(index, record))
-        annotations = list(list_joined(self.runs, index, record.name))
-        if record.n_frames:
-            frames = name_frames([PurePosixPath(annotation.name).name for annotation in annotations])
-            for frame, annotation in zip(frames, annotations, strict=True):
-                self._write(f"{record.stem}/{frame}", self._join_parts(annotation))
-        return annotations
 
-    def _join_image(self, index: int, record: ClassRecord) -> np.ndarray:
-        """Segment by segment the class with the higher weight; a class whose pixels the user painted wins them."""
-        found = [(number, run) for number, run in enumerate(self.runs.values(), 1) if run.bags[index].has_mask]
-        size = (record.height, record.width)
-        if not found:
-            return np.zeros(size, np.uint8)
-        masks = np.stack([run.read_mask(index) for _, run in found])
-        if len(found) == 1:
-            return np.where(masks[0], found[0][0], 0).astype(np.uint8)
-        labels = resize_labels(found[0][1].read_segments(index)["labels"], size)
-        weights = [_weigh_pixels(run, index, labels) for _, run in found]
-        return _number(join_masks(masks, np.stack(weights)), [number for number, _ in found])
+def _join_image(runs: Mapping[str, Run], index: int, record: ClassRecord) -> np.ndarray:
+    """Segment by segment the class with the higher weight; a class whose pixels the user painted wins them."""
+    found = [(number, run) for number, run in enumerate(runs.values(), 1) if run.bags[index].has_mask]
+    size = (record.height, record.width)
+    if not found:
+        return np.zeros(size, np.uint8)
+    masks = np.stack([run.read_mask(index) for _, run in found])
+    labels = resize_labels(found[0][1].read_segments(index)["labels"], size)
+    weights = [_weigh_pixels(run, index, labels) for _, run in found]
+    return _number(join_masks(masks, np.stack(weights)), [number for number, _ in found])
 
-    def _join_parts(self, annotation: Annotation) -> np.ndarray:
-        """In a frame of a video the class with the higher score."""
-        if not annotation.parts:
-            return np.zeros((annotation.height, annotation.width), np.uint8)
-        names = list(self.runs)
-        masks = np.stack([part.mask for part in annotation.parts])
-        scores = np.array([part.score for part in annotation.parts])[:, None, None]
-        return _number(join_masks(masks, scores), [names.index(part.label) + 1 for part in annotation.parts])
 
-    def _write(self, stem: str, indices: np.ndarray) -> None:
-        picture = Image.fromarray(indices)
-        picture.putpalette(make_voc_palette().ravel().tolist())
-        write_bytes(self.folder.mask_path(stem), encode_png(picture), durable=False)
+def _join_parts(names: list[str], annotation: Annotation) -> np.ndarray:
+    """In a frame of a video the class with the higher score."""
+    if not annotation.parts:
+        return np.zeros((annotation.height, annotation.width), np.uint8)
+    masks = np.stack([part.mask for part in annotation.parts])
+    scores = np.array([part.score for part in annotation.parts])[:, None, None]
+    return _number(join_masks(masks, scores), [names.index(part.label) + 1 for part in annotation.parts])
+
+
+def _write(path: Path, indices: np.ndarray) -> None:
+    picture = Image.fromarray(indices)
+    picture.putpalette(make_voc_palette().ravel().tolist())
+    write_bytes(path, encode_png(picture), durable=False)
 
 
 def _weigh_pixels(run: Run, index: int, labels: np.ndarray) -> np.ndarray:
     """(h, w) weights of a class at the pixels of an image; infinite where the user painted."""
     weights = run.votes["weights"][run.get_slice(index)][labels]
     strokes = read_corrections(run.folder).strokes.get(run.bags[index].digest, [])
-    painted = find_painted(strokes, labels.shape)  # type: ignore[arg-type]
+    painted = Canvas(labels.shape, strokes).exact
     return np.where(painted, np.inf, weights)
 
 

@@ -1,7 +1,7 @@
 """Several classes in one call: one folder per class in, one index mask per image out.
 
-The other classes are the negatives of each. Images are segmented once, and neighbours are looked for once: a
-class costs one count of the votes. Below ``classes/NAME`` lies a run folder like any other for each class.
+The images of other classes are the negatives of each. Images are segmented once, and neighbours are searched once: a
+class costs one vote. ``classes/NAME`` is a run folder like any other.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +37,17 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.run.videos import get_poster_path
-from segvote.steps.class_masks import IndexWriter
+from segvote.steps.class_masks import write_index
 from segvote.steps.extract import BagExtractor
 from segvote.steps.job import is_done, write_run
-from segvote.steps.label_maps import LabelMaps
+from segvote.steps.label_maps import check_label_maps
 from segvote.steps.looks import list_levels
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, learn_words, list_problems
 from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote
 from segvote.steps.workers import Resources
-from segvote.types import WITH, WITHOUT, Annotation
+from segvote.types import WITH, WITHOUT
 
 
 def annotate_class_folders(
@@ -67,7 +68,7 @@ def annotate_class_folders(
         _check_input(folder, root)  # again: another process may have begun there meanwhile
         if not find_class_record(folder).exists():
             _write_record(folder, root, complete=False)
-        job.carry_out(found, LabelMaps.open(segments), strict)
+        job.carry_out(found, check_label_maps(segments), strict)
     return ClassRuns(folder.path)
 
 
@@ -77,54 +78,54 @@ class _Job:
     def __init__(self, folder: RunFolder, root: Path, settings: Settings, resources: Resources) -> None:
         self.folder, self.root, self.settings, self.resources = folder, root, settings, resources
         self.extractor = check_names(settings)
-        self.images: list[ClassImage] = []
-        self.segmented: list[SegmentedImage] = []
+        self.images: list[ClassImage] = []  # that could be read
+        self.segmented: list[SegmentedImage] = []  # the same
         self._held: Held | None = None
 
-    def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
+    def carry_out(self, found: ClassFolders, label_maps: Path | None, strict: bool) -> None:
         # *With* images of any class get masks: their superpixels are computed along with the segments.
         bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
         words = learn_words(self.folder, bags, self.settings, self.extractor, self.resources.progress)
-        opened = BagExtractor(self.folder, self.settings, self.extractor, words, label_maps)
-        segmented = extract_bags(opened, bags, self.resources)
+        bag_extractor = BagExtractor(self.folder, self.settings, self.extractor, words, label_maps)
+        segmented = extract_bags(bag_extractor, bags, self.resources)
         check_strict(segmented, strict)
-        kept = [(image, one) for image, one in zip(found.images, segmented, strict=True) if not one.problem]
-        self.images, self.segmented = [image for image, _ in kept], [one for _, one in kept]
-        keys = {name: self._annotate(name, segmented, found) for name in found.names}
-        self._join(found.names, make_key(version=__version__, classes=keys), list_problems(segmented) + found.problems)
+        self.images = [image for image, one in zip(found.images, segmented, strict=True) if not one.problem]
+        self.segmented = [one for one in segmented if not one.problem]
+        problems = list_problems(segmented)
+        keys = {name: self._annotate(name, problems) for name in found.names}
+        self._join(found.names, make_key(version=__version__, classes=keys), problems + found.problems)
 
     @cached_property
     def _table(self) -> tuple[SegmentTable, Standardiser]:
         """The segments of all images, labelled for some class, and the scale of their features."""
         return gather_table(self.folder, self.segmented, self.extractor, self.settings)
 
-    def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
-        """The run of one class; returns the name of its result."""
+    def _annotate(self, name: str, problems: Sequence[Problem]) -> str:
+        """The run of one class; returns the key of its result."""
         run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
         inputs = Inputs(name_path_or_uri(self.root / name), name_path_or_uri(self.root))
         with run.lock():
             corrections = read_corrections(run)
-            bags = move_bags([image.make_bag(name) for image in found.images], corrections)
-            labelled = [replace(one, bag=bag) for one, bag in zip(segmented, bags, strict=True)]
+            bags = move_bags([image.make_bag(name) for image in self.images], corrections)
+            labelled = [replace(one, bag=bag) for one, bag in zip(self.segmented, bags, strict=True)]
             good = keep_readable(labelled, strict=False)
             key = make_result_key(settings, good, corrections)
-            if is_done(run, key):
-                return key
-            run.write_record(make_record(inputs, settings, key))
-            share_parts(self.folder, run, good)
-            write_run(self._vote(run, settings, good, corrections), inputs, list_problems(segmented), self.resources)
+            if not is_done(run, key):
+                run.write_record(make_record(inputs, settings, key))
+                share_parts(self.folder, run, good)
+                write_run(self._vote(run, settings, good, corrections), inputs, problems, self.resources)
         return key
 
     def _vote(self, run: RunFolder, settings: Settings, bags: list[SegmentedImage], corrections: Corrections) -> Voted:
-        progress, (table, standardiser) = self.resources.progress, self._table
-        progress(f"vote on {settings.label}", 0, 1)
+        table, standardiser = self._table
         table = table.relabel(np.array([one.bag.bag_label == WITH for one in bags]))
         opened = open_folder(run, settings, self.extractor, bags, corrections, (table, standardiser))
+        self.resources.progress(f"vote on {settings.label}", 0, 1)
         # The neighbours of a segment do not depend on the class.
         known = self._held
         self._held = hold_vote(table, settings) if known is None else known.relabel(table.bag_labels)
         voted = apply_corrections(opened, self._held)
-        progress(f"vote on {settings.label}", 1, 1)
+        self.resources.progress(f"vote on {settings.label}", 1, 1)
         return voted
 
     def _join(self, names: Sequence[str], key: str, problems: list[Problem]) -> None:
@@ -137,24 +138,12 @@ class _Job:
         records = [
             _make_class_record(runs, index, image, stems[image.bag.name]) for index, image in enumerate(self.images)
         ]
-        annotations = self._write_masks(IndexWriter(self.folder, runs), records)
-        write_coco_file(annotations, self.folder.coco_path, ExportOptions(labels=tuple(names)))
+        counted = count_along(records, "write index masks", len(records), self.resources.progress)
+        written = (write_index(self.folder, runs, index, record) for index, record in enumerate(counted))
+        write_coco_file(chain.from_iterable(written), self.folder.coco_path, ExportOptions(labels=tuple(names)))
         remove_stale(self.folder.path, stems.values())
-        _write_record(
-            self.folder,
-            self.root,
-            complete=True,
-            key=key,
-            settings=self.settings.to_dict(),
-            classes=names,
-            images=records,
-            problems=problems,
-        )
-
-    def _write_masks(self, writer: IndexWriter, records: Sequence[ClassRecord]) -> Iterator[Annotation]:
-        numbered = count_along(enumerate(records), "write index masks", len(records), self.resources.progress)
-        for index, record in numbered:
-            yield from writer.write(index, record)
+        found = {"classes": names, "images": records, "problems": problems}
+        _write_record(self.folder, self.root, True, key=key, settings=self.settings.to_dict(), **found)
 
 
 def _make_class_record(runs: dict[str, Run], index: int, image: ClassImage, stem: str) -> ClassRecord:
@@ -187,29 +176,20 @@ def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
 
 
 def _check_input(folder: RunFolder, root: Path) -> None:
-    texts = "holds no run on classes", "belongs to a run on other classes"
-    folder.check_input(find_class_record(folder), root, *texts)
+    folder.check_input(find_class_record(folder), root, "holds no run on classes", "belongs to a run on other classes")
 
 
-def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]) -> None:
+def share_parts(source: RunFolder, target: RunFolder, bags: Sequence[SegmentedImage]) -> None:
     """Give `target` the segments, superpixels, features and posters that `source` has of some bags.
 
     Files are linked, not copied, where the file system can: each folder stays whole when the other is moved or deleted.
     That is safe because no file is ever changed in place; a new one takes its name.
     """
     for bag in bags:
-        for path in _list_parts(source, bag):
+        files = [*(source.path / "segments").glob(f"{bag.segments_key}*"), source.features_path(bag.features_key)]
+        parts = [part for path in files for part in (path.iterdir() if path.is_dir() else [path])]
+        for path in [*parts, get_poster_path(source, bag.segments_key)] if bag.n_frames else parts:
             _link(path, target.path / path.relative_to(source.path))
-
-
-def _list_parts(run: RunFolder, bag: SegmentedImage) -> Iterator[Path]:
-    segments = run.segments_path(bag.segments_key)
-    yield segments
-    yield from sorted(segments.parent.glob(f"{bag.segments_key}.superpixels-*"))
-    yield run.features_path(bag.features_key)
-    if bag.n_frames:
-        yield from sorted(segments.with_suffix(".frames").iterdir())
-        yield get_poster_path(run, bag.segments_key)
 
 
 def _link(source: Path, target: Path) -> None:

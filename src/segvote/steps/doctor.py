@@ -7,34 +7,34 @@ of *with* in which nothing stands out, or an image of *without* in which somethi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 
-from segvote.errors import BadInputError, UnreadableImageError
-from segvote.features import make_features
+from segvote.errors import UnreadableImageError
 from segvote.io.files import open_scratch
 from segvote.io.images import read_image
 from segvote.io.stores import name_path_or_uri
 from segvote.method.confidence import Confidence
-from segvote.method.mislabelled import LIKELY
+from segvote.method.held_out import LIKELY
 from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, SegmentedImage, list_all_bags
-from segvote.run.record import Inputs, make_record
+from segvote.run.record import Inputs, Problem, make_record
 from segvote.run.run import Run, format_confidence
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
+from segvote.steps.annotate import check_owner
 from segvote.steps.extract import BagExtractor
-from segvote.steps.prepare import extract_bags
+from segvote.steps.prepare import check_names, extract_bags, keep_readable, learn_words
 from segvote.steps.reopening import Voted, reopen, vote
 from segvote.steps.table import gather_table
-from segvote.steps.vote import hold_vote
+from segvote.steps.vote import Held, hold_vote
 from segvote.steps.workers import N_JOBS, Resources
-from segvote.types import WITH, WITHOUT
+from segvote.types import WITH
 
 UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
     "unreadable",
@@ -44,10 +44,6 @@ UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
     "nothing stands out",
     "looks as if it shows the object",
 )
-# Suspicions of what needs no vote; those of the vote lie in [0, 1], and one half is as like one folder as the other.
-CERTAIN = {UNREADABLE: 2.0, SAME_OTHER: 1.9}
-# From here on the user should look.
-SERIOUS = LIKELY
 GRID = 11  # cells of the small version, and one more for the differences
 # Of 242 bits: what recompressing and resizing change stays far below, other pictures lie at about 90 and more.
 MAX_DIFFERENT = 12
@@ -58,30 +54,42 @@ class FlaggedImage:
     """An image and why it should be looked at."""
 
     name: str
-    bag_label: str  # where it is filed
+    bag_label: str  # folder it lies in
     kind: str  # what is wrong with it, in a few words
-    suspicion: float  # higher is worse; from one half on it is more like the other folder than like its own
+    # Higher is worse. By the vote in [0, 1], where from one half on the image is more like the other folder.
+    suspicion: float
     reason: str  # a sentence for people
     other: str = ""  # name of the image it equals, or empty
+
+
+@dataclass(frozen=True)
+class NearDuplicate:
+    """Two images that are the same: `exact` to the byte, otherwise to the eye."""
+
+    one: Bag
+    other: Bag
+    exact: bool
+
+    @property
+    def across(self) -> bool:
+        """Whether they lie in different folders."""
+        return self.one.bag_label != self.other.bag_label
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """Every image of the two folders, the one most likely mislabelled first; and how far to trust a vote on them."""
 
-    images: list[FlaggedImage] = field(default_factory=list)
-    confidence: Confidence | None = None
+    images: list[FlaggedImage]
+    confidence: Confidence
 
     def list_serious(self) -> list[FlaggedImage]:
-        """Those the user should look at."""
-        return [one for one in self.images if one.suspicion >= SERIOUS]
+        """Images that you should look at."""
+        return [one for one in self.images if one.suspicion >= LIKELY]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "n_images": len({one.name for one in self.images}),
-            "images": [asdict(one) for one in self.images],
-            **({"confidence": self.confidence.to_dict()} if self.confidence else {}),
-        }
+        images, confidence = [asdict(one) for one in self.images], self.confidence.to_dict()
+        return {"n_images": len(images), "images": images, "confidence": confidence}
 
 
 def diagnose_folders(
@@ -99,45 +107,24 @@ def diagnose_folders(
     if out is None:
         with open_scratch() as folder:
             return diagnose_folders(with_folder, without_folder, folder, settings, n_jobs, progress)
-    settings = settings or Settings()
-    folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
-    run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT], settings)
-    extractor = make_features(settings.features, **settings.feature_options)
-    if extractor.needs_fit:
-        raise BadInputError(f"the doctor wants features that need no codebook; got {settings.features}, try lite0")
-    run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
+    settings, run = settings or Settings(), RunFolder(out)
+    inputs = Inputs(name_path_or_uri(with_folder), name_path_or_uri(without_folder))
+    extractor = check_names(settings)
+    check_owner(run, inputs)
+    bags = list_all_bags(Path(with_folder), Path(without_folder), settings)
     with run.lock():
-        _claim(run, folders, settings)
-        segmented = extract_bags(BagExtractor(run, settings, extractor), bags, Resources(n_jobs, progress=progress))
-    good = [one for one in segmented if not one.problem]
-    duplicates = find_duplicates([one.bag for one in good], progress)
-    # An image that is in both folders says nothing about either.
-    shared = {name for pair in duplicates if pair.exact and pair.across for name in (pair.one.name, pair.other.name)}
-    voting = [one for one in good if one.bag.name not in shared]
-    _check_both(voting)
+        if not run.record_path.exists():
+            run.write_record(make_record(inputs, settings, ""))
+        words = learn_words(run, bags, settings, extractor, progress)
+        bag_extractor = BagExtractor(run, settings, extractor, words)
+        segmented = extract_bags(bag_extractor, bags, Resources(n_jobs, progress=progress))
+    duplicates = find_duplicates([one.bag for one in segmented if not one.problem], progress)
+    # An image in both folders is evidence for neither.
+    shared = {bag.name for pair in duplicates if pair.exact and pair.across for bag in (pair.one, pair.other)}
+    voting = keep_readable([one for one in segmented if one.bag.name not in shared], strict=False)
     table, _ = gather_table(run, voting, extractor, settings)
-    held = hold_vote(table, settings)
-    suspicions = table.average_by_bag(held.vote.suspicion)
-    named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
-    return Diagnosis(list_flagged(segmented, named, duplicates), held.confidence)
-
-
-def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
-    inputs = Inputs(name_path_or_uri(folders[WITH]), name_path_or_uri(folders[WITHOUT]))
-    if not run.record_path.exists():
-        run.write_record(make_record(inputs, settings, ""))
-    elif run.read_record().inputs != inputs:
-        raise BadInputError(
-            f"{run.path} belongs to a run on other folders; choose another -o, or give only that folder"
-        )
-
-
-def _check_both(voting: Sequence[SegmentedImage]) -> None:
-    for bag_label in (WITH, WITHOUT):
-        if not any(one.bag.bag_label == bag_label for one in voting):
-            raise BadInputError(
-                f"no image of *{bag_label}* is left that can be read and is in one folder only; add some"
-            )
+    problems = [Problem(one.bag.name, one.problem) for one in segmented if one.problem]
+    return _list_flagged(voting, hold_vote(table, settings), problems, duplicates)
 
 
 def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[NearDuplicate] | None = None) -> Diagnosis:
@@ -145,80 +132,59 @@ def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[Near
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
     duplicates = find_duplicates([one.bag for one in bags]) if duplicates is None else duplicates
-    suspicions = voted.opened.table.average_by_bag(voted.held.vote.suspicion)
-    named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
-    problems = [
-        SegmentedImage(Bag(entry.name, entry.name.split("/", 1)[0], Path(), ""), problem=entry.reason)
-        for entry in run.record.problems
-    ]
-    return Diagnosis(list_flagged([*bags, *problems], named, duplicates), voted.held.confidence)
+    return _list_flagged(bags, voted.held, run.record.problems, duplicates)
 
 
-def list_flagged(
-    bags: Sequence[SegmentedImage], suspicions: dict[str, float], duplicates: Sequence[NearDuplicate]
-) -> list[FlaggedImage]:
-    """One line per image, the one most likely mislabelled first; an image with several faults keeps the gravest."""
-    found: dict[str, FlaggedImage] = {}
-    for one in bags:
-        name, bag_label = one.bag.name, one.bag.bag_label
-        if one.problem:
-            found[name] = FlaggedImage(name, bag_label, UNREADABLE, CERTAIN[UNREADABLE], one.problem)
-        elif name in suspicions:
-            found[name] = _flag_vote(name, bag_label, float(suspicions[name]))
+def _list_flagged(
+    bags: Sequence[SegmentedImage], held: Held, problems: Sequence[Problem], duplicates: Sequence[NearDuplicate]
+) -> Diagnosis:
+    """One line per image; an image with several faults keeps the gravest."""
+    suspicions = held.vote.table.average_by_bag(held.vote.suspicion)
+    found = {one.bag.name: _flag_vote(one.bag, float(value)) for one, value in zip(bags, suspicions, strict=True)}
+    for problem in problems:
+        if problem.name not in found:
+            bag_label = problem.name.split("/", 1)[0]
+            found[problem.name] = FlaggedImage(problem.name, bag_label, UNREADABLE, 2.0, problem.reason)
     for pair in duplicates:
         for bag, other in ((pair.one, pair.other), (pair.other, pair.one)):
             flagged = _flag_duplicate(bag, other.name, pair)
             if bag.name not in found or flagged.suspicion > found[bag.name].suspicion:
                 found[bag.name] = flagged
-    return sorted(found.values(), key=lambda one: (-one.suspicion, one.name))
+    return Diagnosis(sorted(found.values(), key=lambda one: (-one.suspicion, one.name)), held.confidence)
 
 
-def _flag_vote(name: str, bag_label: str, suspicion: float) -> FlaggedImage:
-    kind = NOTHING if bag_label == WITH else LOOKS_LIKE
+def _flag_vote(bag: Bag, suspicion: float) -> FlaggedImage:
+    kind = NOTHING if bag.bag_label == WITH else LOOKS_LIKE
     sure = "more like the other folder" if suspicion >= 0.5 else "like its own folder"
     reason = f"judged by the other images it is {sure} ({100 * suspicion:.0f} %)"
-    return FlaggedImage(name, bag_label, kind, suspicion, reason)
+    return FlaggedImage(bag.name, bag.bag_label, kind, suspicion, reason)
 
 
 def _flag_duplicate(bag: Bag, other: str, pair: NearDuplicate) -> FlaggedImage:
     kind = NEAR if not pair.exact else SAME_OTHER if pair.across else SAME
-    suspicion = CERTAIN[SAME_OTHER] if kind == SAME_OTHER else 0.9 if pair.across else 0.7 if pair.exact else 0.65
+    suspicion = 1.9 if kind == SAME_OTHER else 0.9 if pair.across else 0.7 if pair.exact else 0.65
     what = "has the same content as" if pair.exact else "looks nearly the same as"
     return FlaggedImage(bag.name, bag.bag_label, kind, suspicion, f"{what} {other}", other)
 
 
 def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
     """The first of the list as text."""
-    serious = diagnosis.list_serious()
-    confidence = filter(None, [format_confidence(diagnosis.confidence.to_dict()) if diagnosis.confidence else ""])
+    serious, n_images = diagnosis.list_serious(), len(diagnosis.images)
+    lines = [f"{len(serious)} of {n_images} images should be looked at:"]
     if not serious:
-        return "\n".join([f"{len(diagnosis.images)} images, none of them likely mislabelled", *confidence])
-    lines = [f"{len(serious)} of {len(diagnosis.images)} images should be looked at:"]
+        lines = [f"{n_images} images, none of them likely mislabelled"]
     for flagged in serious[:n_lines]:
         text = make_plain(f"{flagged.name}: {flagged.kind}; {flagged.reason}")
         lines.append(f"  {min(flagged.suspicion, 1):5.2f}  {text}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
-    return "\n".join([*lines, *confidence])
-
-
-@dataclass(frozen=True)
-class NearDuplicate:
-    """Two images that are the same: `exact` to the byte, otherwise to the eye."""
-
-    one: Bag
-    other: Bag
-    exact: bool
-
-    @property
-    def across(self) -> bool:
-        """Whether they lie in different folders."""
-        return self.one.bag_label != self.other.bag_label
+    return "\n".join(filter(None, [*lines, format_confidence(diagnosis.confidence.to_dict())]))
 
 
 def find_duplicates(bags: Sequence[Bag], progress: Progress = ignore_progress) -> list[NearDuplicate]:
     """Pairs of equal images among bags, each image with the first it equals."""
-    hashes, kept = [], []
+    hashes: list[np.ndarray] = []
+    kept: list[Bag] = []
     for bag in count_along(bags, "look for duplicates", len(bags), progress):
         try:
             hashes.append(hash_picture(read_image(bag.path)))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.method.corrections import ResidualVotes
-from segvote.method.explanation import explain_vote
 from segvote.method.table import SegmentTable
+from segvote.method.vote import explain_vote
 from segvote.plain_text import make_plain
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
@@ -20,23 +19,14 @@ USER_LABELS = {-1: "", 0: "background, by user label", 1: "object, by user label
 
 @dataclass(frozen=True)
 class VoteLine:
-    """What one segment added to the score of another.
+    """What one segment added to the score of another."""
 
-    Attributes
-    ----------
-    kind
-        ``"vote"``: a segment of another image; ``"neighbour"``: an adjacent segment;
-        ``"correction"``: a similar segment with a user label, of any image, or itself.
-    bag, segment
-        Number of its bag, and its own within the bag.
-    amount
-        Positive for, negative against.
-    """
-
+    # ``"vote"``: a segment of another image; ``"neighbour"``: an adjacent segment; ``"correction"``: a similar segment
+    # with a user label, of any image, or itself.
     kind: str
     bag: int
-    segment: int
-    amount: float
+    segment: int  # its number within the bag
+    amount: float  # positive for, negative against
 
     @property
     def place(self) -> str:
@@ -46,30 +36,16 @@ class VoteLine:
 
 @dataclass(frozen=True)
 class SegmentExplanation:
-    """The score of one segment, taken apart; the amounts of the lines and the constant sum to it.
-
-    Attributes
-    ----------
-    bag, segment
-        Number of the bag, and of the segment within it.
-    score, threshold, selected
-        After the second voting; what it takes to be object in this bag; whether it is.
-    user_label
-        -1, or the user label 0 or 1.
-    lines
-        The greatest amount first, whatever its sign.
-    constant
-        The intercept: what no single segment adds.
-    """
+    """The score of one segment as a sum: the amounts of the lines and the constant."""
 
     bag: int
-    segment: int
+    segment: int  # its number within the bag
     score: float
-    threshold: float
+    threshold: float  # score above which segments of this bag are selected
     selected: bool
-    user_label: int
-    lines: tuple[VoteLine, ...]
-    constant: float
+    user_label: int  # -1, 0 or 1
+    lines: tuple[VoteLine, ...]  # the greatest amount first, whatever its sign
+    constant: float  # the intercept
 
     def list_best(self, sign: int) -> list[VoteLine]:
         """Votes and corrections for (1) or against (-1) the segment."""
@@ -80,29 +56,28 @@ class SegmentExplanation:
 
 
 def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
-    """Take the score of one segment of one bag apart, after the vote."""
-    table, result = voted.opened.table, voted.result
-    flat = int(table.bag_offsets[bag]) + segment
-    share = voted.opened.settings.smoothing
-    found = voted.vote
-    base = voted.held.vote if result.kept is not None and result.kept[bag] else voted.refitted
-    own = explain_vote(base, flat) if voted.held.voter is None else voted.held.voter.explain(flat)
+    """The score of one segment of one bag as a sum of votes."""
+    table, result, held = voted.opened.table, voted.result, voted.held
+    flat, share = int(table.bag_offsets[bag]) + segment, voted.opened.settings.smoothing
+    base = held.vote if result.kept is not None and result.kept[bag] else voted.refitted
+    own = explain_vote(base, flat) if held.voter is None else held.voter.explain(flat)
+    beside = voted.vote.table.adjacency[[flat]]
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
-    lines += _list_corrections(table, result.residuals, flat)
-    beside = found.table.adjacency[[flat]]
     lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
+    if result.residuals is not None:
+        row = result.residuals[[flat]]
+        lines += _list_lines(CORRECTION, table, row.indices, row.data)
     lines.sort(key=lambda line: -abs(line.amount))
-    user_label = int(result.user_labels[flat])
+    score, raised = float(result.scores[flat]), float(result.scores[flat] - voted.joined.scores[flat])
     return SegmentExplanation(
         bag,
         segment,
-        float(result.scores[flat]),
-        float(result.thresholds[bag]),
-        bool(result.selected[flat]),
-        user_label,
-        tuple(lines),
-        (1 - share) * (float(result.votes[flat]) - float(own.amounts.sum()))
-        + float(result.scores[flat] - voted.joined.scores[flat]),
+        score,
+        threshold=float(result.thresholds[bag]),
+        selected=bool(result.selected[flat]),
+        user_label=int(result.user_labels[flat]),
+        lines=tuple(lines),
+        constant=(1 - share) * (float(result.votes[flat]) - float(own.amounts.sum())) + raised,
     )
 
 
@@ -110,13 +85,6 @@ def _list_lines(kind: str, table: SegmentTable, voters: np.ndarray, amounts: np.
     bags = table.bags[voters]
     places = zip(bags, voters - table.bag_offsets[bags], amounts, strict=True)
     return [VoteLine(kind, int(bag), int(segment), float(amount)) for bag, segment, amount in places]
-
-
-def _list_corrections(table: SegmentTable, residuals: ResidualVotes | None, segment: int) -> list[VoteLine]:
-    if residuals is None:
-        return []
-    row = residuals.amounts[[segment]]
-    return _list_lines(CORRECTION, table, residuals.voters[row.indices], row.data)
 
 
 def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None) -> int:
@@ -142,7 +110,7 @@ def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None
 
 
 def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int = 8) -> str:
-    """The explanation as text; what is not listed is summed up, so that the figures add to the score."""
+    """The explanation as text; lines that are not listed are summed, so that the figures add to the score."""
     record = run.bags[explanation.bag]
     decided = "object" if explanation.selected else "background"
     head = [
@@ -154,20 +122,16 @@ def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int =
     body = [""]
     for sign, title in ((1, "votes for"), (-1, "votes against")):
         body += _format_group(title, explanation.list_best(sign), run, n_lines)
-    beside = explanation.sum_amounts(NEIGHBOUR)
-    return "\n".join(
-        [
-            *head,
-            *body,
-            f"{format_amount(beside):>10}  neighbours in the same image",
-            f"{format_amount(explanation.constant):>10}  intercept",
-            f"{format_amount(explanation.score):>10}  score",
-        ]
-    )
+    rest = {
+        "neighbours in the same image": explanation.sum_amounts(NEIGHBOUR),
+        "intercept": explanation.constant,
+        "score": explanation.score,
+    }
+    return "\n".join([*head, *body, *(f"{format_amount(amount):>10}  {name}" for name, amount in rest.items())])
 
 
 def format_amount(amount: float) -> str:
-    """Four digits with a sign; nothing is +0.0000, whatever side it was rounded from."""
+    """Four digits with a sign; never -0.0000."""
     return f"{round(amount, 4) + 0.0:+.4f}"
 
 

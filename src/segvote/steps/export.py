@@ -23,7 +23,7 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.run import Run, open_run
 from segvote.run.run_folder import RunFolder
-from segvote.run.strokes import find_painted, fix_segments, label_instances
+from segvote.run.strokes import Canvas, label_instances
 from segvote.steps.video.write import add_frame_pictures
 from segvote.types import WITH, Annotation
 
@@ -186,9 +186,9 @@ def _draw_unsure(run: Run, index: int, band: float, corrections: Corrections) ->
     unsure = find_unsure(run.votes["scores"][run.get_slice(index)], bag.threshold, band)
     strokes = corrections.strokes.get(bag.digest, [])
     if strokes:  # what the user decided is sure
-        unsure &= fix_segments(strokes, labels) < 0
+        unsure &= Canvas(labels.shape, strokes).label_segments(labels) < 0
     size = (bag.height, bag.width)
-    return resize_labels(unsure[labels], size) & ~find_painted(strokes, size)
+    return resize_labels(unsure[labels], size) & ~Canvas(size, strokes).exact
 
 
 def divide_instances(run: Run | ClassRuns, annotations: Iterable[Annotation]) -> Iterator[Annotation]:

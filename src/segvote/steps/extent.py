@@ -16,7 +16,7 @@ from segvote.method.extents import N_LEVELS, Extents, decide_levels
 from segvote.method.table import apply_labels
 from segvote.run.bags import SegmentedImage
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Corrections, fix_table, make_result_key, read_corrections
+from segvote.run.corrections import Corrections, label_segments, make_result_key, read_corrections
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
@@ -134,7 +134,7 @@ def _read_areas(run: Run) -> np.ndarray:
 
 
 def _decide(run: Run, bags: list[SegmentedImage], corrections: Corrections) -> Decision:
-    user_labels = fix_table(run.folder, bags, corrections)
+    user_labels, _ = label_segments(run.folder, bags, corrections)
     levels = corrections.list_levels([bag.digest for bag in run.bags], run.settings.extent)
     thresholds, scores, selected = decide_extents(run, levels, user_labels)
     unknown = np.full(len(scores), -1, dtype=np.int8)

@@ -1,8 +1,10 @@
-"""One bag at a time: read the image, segment it, extract features; what is on disk already is not done again."""
+"""One bag at a time: read the image, segment it, extract features; files in the run folder are used again."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -24,13 +26,16 @@ from segvote.steps.drawing.superpixels import (
     measure_superpixels,
     store_superpixels,
 )
-from segvote.steps.label_maps import LabelMaps, SegmentByMap
+from segvote.steps.label_maps import find_label_map, segment_by_map
 from segvote.steps.video.extract import VIDEO_VERSION, extract_video, is_whole
 from segvote.types import WITH, Segmentation
 
 # Raised when the way segments or features are computed changes: old files are then not used.
 SEGMENTS_VERSION = 4
 FEATURES_VERSION = 2
+
+# From a size to an image (h, w, 3) uint8 that can be scaled down to that longest side, and the shape of the whole.
+Reader = Callable[[int], tuple[np.ndarray, tuple[int, int]]]
 
 
 def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
@@ -54,35 +59,25 @@ def segment_image(settings: Settings, image: np.ndarray) -> dict[str, np.ndarray
     return measure_segments(segmentation, convert_to_lab(working), image.shape[:2])  # type: ignore[arg-type]
 
 
-class Picture(Protocol):
-    """What is segmented: the image of a bag, or a key frame of a video."""
+def read_lazily(bag: Bag) -> Reader:
+    """Reads the image of a bag when it is first needed, in most cases once."""
 
-    @property
-    def name(self) -> str: ...
+    @cache
+    def read(size: int) -> tuple[np.ndarray, tuple[int, int]]:
+        found = read_enough(bag.path, 2 * size)
+        # Segments and features are cached under the hash that was computed when the bag was listed.
+        if hash_file(bag.path) != bag.digest:
+            raise UnreadableImageError(f"{bag.path}: changed while it was read; repeat the command")
+        return found
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Height and width of the whole picture."""
-
-    def read(self, size: int) -> np.ndarray:
-        """(h, w, 3) uint8, large enough to be scaled down to a longest side of `size`."""
+    return lambda size: read(max(size, SEEN))
 
 
 class BagExtractor:
-    """Segments bags and extracts their features; a process pool calls it once per bag.
+    """Segments bags and extracts their features into a run folder; a process pool calls it once per bag.
 
-    Parameters
-    ----------
-    run
-        Where segments and features are kept.
-    settings
-        How to segment.
-    extractor
-        Gives the features of segments; already fitted where it needs that.
-    state_key
-        Name of what the extractor learned from the run's images; empty if nothing.
-    read_label_map
-        Finds a user's own segments of a bag: content hash of their file and what segments by it; None: a segmenter.
+    The extractor of features is fitted where it needs that; `state_key` names what it learned from the run's images.
+    `label_maps` is a folder of the user's own segments, which replace the segmenter.
     """
 
     def __init__(
@@ -91,11 +86,10 @@ class BagExtractor:
         settings: Settings,
         extractor: FeatureExtractor,
         state_key: str = "",
-        read_label_map: LabelMaps | None = None,
+        label_maps: Path | None = None,
     ) -> None:
         self.run, self.settings, self.extractor = run, settings, extractor
-        self.state_key = state_key
-        self.read_label_map = read_label_map
+        self.state_key, self.label_maps = state_key, label_maps
 
     def __call__(self, bag: Bag) -> SegmentedImage:
         if bag.problem:
@@ -103,18 +97,18 @@ class BagExtractor:
         try:
             if bag.is_video:
                 return extract_video(self, bag, make_segments_key(bag, self.settings))
-            image = _LazyImage(bag)
-            digest, segment_by_map = ("", None) if self.read_label_map is None else self.read_label_map(bag)
-            key = make_segments_key(bag, self.settings, digest)
-            segments = self.segment(key, image, bag.bag_label == WITH, segment_by_map)
-            self.extract(self.name_features(key), segments["labels"], image)
+            read = read_lazily(bag)
+            map_path = None if self.label_maps is None else find_label_map(self.label_maps, bag)
+            key = make_segments_key(bag, self.settings, hash_file(map_path) if map_path else "")
+            segments = self.segment(key, read, bag.bag_label == WITH, map_path)
+            self.extract(self.name_features(key), segments["labels"], read, bag.name)
             return self.sum_up(bag, key, segments)
         except (UnreadableImageError, BadInputError) as error:
             return SegmentedImage(bag, problem=str(error))
 
     def find(self, bag: Bag) -> SegmentedImage | None:
-        """A bag whose segments and features are on disk and whole; None otherwise."""
-        if bag.problem or self.read_label_map is not None:
+        """A bag whose segments and features are on disk and whole, without label maps; None otherwise."""
+        if bag.problem or self.label_maps is not None:
             return None
         key = make_segments_key(bag, self.settings)
         segments = read_if_whole(self.run.segments_path(key))
@@ -147,33 +141,33 @@ class BagExtractor:
     def segment(
         self,
         key: str,
-        picture: Picture,
+        read: Reader,
         keep_superpixels: bool = False,
-        segment_by_map: SegmentByMap | None = None,
+        map_path: Path | None = None,
     ) -> dict[str, np.ndarray]:
-        """Segments of a picture under a name, computed where the run folder does not hold them."""
+        """Segments of an image under a name, computed where the run folder does not hold them."""
         path = self.run.segments_path(key)
         found = read_if_whole(path)
         if found is not None:
             return found
-        working = resize_image(picture.read(self.settings.size), self.settings.size)
-        segmentation, superpixels = self._segment(working, keep_superpixels, segment_by_map)
+        image, shape = read(self.settings.size)
+        working = resize_image(image, self.settings.size)
+        segmentation, superpixels = self._segment(working, keep_superpixels, map_path)
         lab = convert_to_lab(working)
-        found = measure_segments(segmentation, lab, picture.shape)
+        found = measure_segments(segmentation, lab, shape)
         # Superpixels are written first, so that an interrupted run recomputes both.
         if superpixels is not None:
-            superpixel_map = measure_superpixels(lab, segmentation.labels, superpixels)
-            store_superpixels(self.run, key, superpixel_map)
+            store_superpixels(self.run, key, measure_superpixels(lab, segmentation.labels, superpixels))
         write_arrays(path, compress=True, **found)
         return found
 
     def _segment(
-        self, working: np.ndarray, keep_superpixels: bool, segment_by_map: SegmentByMap | None
+        self, working: np.ndarray, keep_superpixels: bool, map_path: Path | None
     ) -> tuple[Segmentation, np.ndarray | None]:
         """Segments, and the superpixels along which the mask will be drawn where they come from the same tree."""
         settings = self.settings
-        if segment_by_map is not None:
-            return segment_by_map(working, settings.n_segments), None
+        if map_path is not None:
+            return segment_by_map(map_path, working, settings.n_segments), None
         segment = SEGMENTERS[settings.segmenter]
         if (
             settings.segmenter != SUPERPIXEL_SEGMENTER
@@ -185,34 +179,10 @@ class BagExtractor:
         fine = segment(working, n_segments=N_SUPERPIXELS)
         return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels
 
-    def extract(self, key: str, labels: np.ndarray, picture: Picture) -> None:
-        """Write the features of a picture's segments under a name, where the run folder does not hold them."""
+    def extract(self, key: str, labels: np.ndarray, read: Reader, name: str) -> None:
+        """Write the features of an image's segments under a key, where the run folder does not hold them."""
         path = self.run.features_path(key)
-        if read_if_whole(path) is not None:
-            return
-        image = picture.read(int(self.settings.feature_options.get("size") or 0))
-        features = self.extractor.extract(image, labels.astype(np.int32))
-        write_arrays(path, features=check_outputs(features, picture.name, self.settings.features))
-
-
-class _LazyImage:
-    """Reads the picture when it is first needed, in most cases once."""
-
-    def __init__(self, bag: Bag) -> None:
-        self._bag = bag
-        self._pictures: dict[int, np.ndarray] = {}
-        self.shape = (0, 0)  # of the whole picture, once it was read
-
-    @property
-    def name(self) -> str:
-        return self._bag.name
-
-    def read(self, size: int) -> np.ndarray:
-        """Enough of the picture to scale it down to `size`."""
-        size = max(size, SEEN)
-        if size not in self._pictures:
-            self._pictures[size], self.shape = read_enough(self._bag.path, 2 * size)
-            # Segments and features are cached under the hash that was computed when the bag was listed.
-            if hash_file(self._bag.path) != self._bag.digest:
-                raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
-        return self._pictures[size]
+        if read_if_whole(path) is None:
+            image, _ = read(int(self.settings.feature_options.get("size") or 0))
+            features = self.extractor.extract(image, labels.astype(np.int32))
+            write_arrays(path, features=check_outputs(features, name, self.settings.features))

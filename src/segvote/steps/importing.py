@@ -85,7 +85,7 @@ def import_corrections(
         reader.read(annotation)
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
         # In one transaction: a second import would take half of an image's strokes for all of them.
-        log.append_all(reader.actions)
+        log.append(*reader.actions)
     return Imported(tuple(reader.corrected), tuple(reader.same), tuple(reader.problems))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from segvote import __version__
@@ -19,7 +20,6 @@ from segvote.run.settings import Settings
 from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.extract import BagExtractor
 from segvote.steps.knn_cache import fetch_neighbours, keep_neighbours
-from segvote.steps.label_maps import LabelMaps
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
 from segvote.steps.model import write_model
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, learn_words, list_problems
@@ -44,7 +44,7 @@ class Job:
         inputs: Inputs,
         settings: Settings,
         resources: Resources,
-        label_maps: LabelMaps | None = None,
+        label_maps: Path | None = None,
         strict: bool = False,
     ) -> None:
         self.run, self.inputs, self.settings, self.resources = run, inputs, settings, resources

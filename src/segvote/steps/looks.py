@@ -37,14 +37,9 @@ def list_levels(settings: Settings) -> list[Settings]:
 
 
 def apply_detail(settings: Settings, detail: str) -> Settings:
-    """The settings with the network's input of a level; a size that was chosen by hand stays.
+    """The settings with the network's input of a level: a name of `DETAILS`, or its longest side in pixels.
 
-    Parameters
-    ----------
-    settings
-        Of a run.
-    detail
-        A name of `DETAILS`, or the longest side of the network's input in pixels.
+    A size that was chosen by hand stays.
     """
     size = DETAILS.get(detail, -1) if not detail.isdigit() else int(detail)
     if size == -1:
@@ -61,12 +56,12 @@ def _set_size(settings: Settings, size: int | None) -> Settings:
 
 
 def wants_closer_look(closer: Settings, so_far: Confidence) -> bool:
-    """Whether a look is worth its time: see the top of this file."""
+    """Whether a closer look is worth its time, by the confidence so far."""
     if closer.detail == CONTRAST:
         return so_far.contrast < LOOSE_OUTLINES
     return so_far.value < UNSURE or so_far.is_small
 
 
 def is_better(closer: Confidence, wider: Confidence) -> bool:
-    """Whether the closer look is clearly better than the wider one, see `Confidence.look`."""
+    """Whether the closer look is clearly better than the wider one."""
     return closer.look > (1 + LOOK_MARGIN) * wider.look

@@ -22,9 +22,8 @@ from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
-from segvote.method.held_out import score_held_out
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table
-from segvote.method.vote import Vote
+from segvote.method.vote import Vote, score_held_out
 from segvote.method.walk import measure_border_prior
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, read_drawing
@@ -43,8 +42,7 @@ def write_model(voted: Voted, extent: int) -> None:
     """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
 
     The arrays are the segments that vote (a byte for each number), their bags, bag labels and adjacency, the scales of
-    the features, what the extractor and the method learned, and how images score that had no part in the vote: all that
-    scoring and judging an unseen image needs.
+    the features, the state of the extractor and of the method, and scores of images held out of the vote.
     """
     from safetensors.numpy import save
 
@@ -69,7 +67,7 @@ def write_model(voted: Voted, extent: int) -> None:
     data, folder = save(arrays), opened.folder.model_path
     write_bytes(folder / "model.safetensors", data)
     words = {"version": MODEL_VERSION, "settings": opened.settings.to_dict(), "features": opened.extractor.get_key()}
-    write_json(folder / "model.json", {**words, "extent": extent, "sha256": _sum(data)})
+    write_json(folder / "model.json", {**words, "extent": extent, "sha256": hashlib.sha256(data).hexdigest()})
 
 
 def write_model_extent(run: RunFolder, extent: int) -> None:
@@ -79,7 +77,7 @@ def write_model_extent(run: RunFolder, extent: int) -> None:
 
 
 def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n_segments, d) numbers as int8 codes, whole steps of a scale of each segment's own; and these scales.
+    """(n_segments, d) numbers as int8 codes, in steps of a scale for each segment; and these scales.
 
     Stated bound: on the scale on which the best segment's votes are 1, the votes of a segment change by 0.001 on
     average and by less than 0.05 at most (measured in ``docs/predict.md``).
@@ -95,7 +93,7 @@ def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unpack(codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """(n_segments, d) float32 of what `pack` gave; equal to within half a step."""
+    """(n_segments, d) float32 of the codes and scales of `pack`; equal to within half a step."""
     return codes.astype(np.float32) * scales[:, None]
 
 
@@ -104,7 +102,7 @@ def _name(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
-    """What scoring unseen segments needs beside the training segments; another voter is fitted again instead."""
+    """The state of the method that scores unseen segments; another voter is fitted again instead."""
     table = found.table
     held_out = table.smooth(score_held_out(found, make_folds(table, N_FOLDS)), found.params.smoothing)
     distances = measure_nearest(table.X, table.X, found.graph)
@@ -141,13 +139,12 @@ def measure_nearest(X: np.ndarray, voters: np.ndarray, graph: sparse.csr_matrix)
 
 @dataclass(frozen=True)
 class Model:
-    """A learned decision, ready for images never seen."""
+    """The model of a run, ready for new images."""
 
-    # How images are segmented, their features extracted and put on the scale of the training run.
     settings: Settings
     extractor: FeatureExtractor
-    standardiser: Standardiser
-    arrays: dict[str, np.ndarray]  # everything stored; see `write_model`
+    standardiser: Standardiser  # scale of the features in the training run
+    arrays: dict[str, np.ndarray]  # all that `write_model` stored
     drawing: Drawing  # how masks are drawn
     extent: int = 2  # level of the nested selections at which images are predicted
 
@@ -165,7 +162,12 @@ def read_model(path: Path | str, device: str | None = None) -> Model:
 
     Its network runs on `device`, or on that of the run.
     """
-    folder = _find_model(Path(path))
+    path = Path(path)
+    folder = next((one for one in (path / "model", path) if (one / "model.json").is_file()), None)
+    if folder is None:
+        raise BadInputError(
+            f"no model in {path}; give the -o folder of a finished `segvote annotate`, or its model folder"
+        )
     record = _read_record(folder / "model.json")
     arrays = _read_arrays(folder / "model.safetensors", record.sha256)
     try:
@@ -183,9 +185,9 @@ def read_model(path: Path | str, device: str | None = None) -> Model:
         )
     extractor.set_state(select_arrays(arrays, "features"))
     drawing = read_drawing(folder)
-    if drawing.refine and device is not None:
-        drawing = replace(drawing, device=settings.feature_options.get("device", CPU))
     if drawing.refine:
+        if device is not None:
+            drawing = replace(drawing, device=settings.feature_options.get("device", CPU))
         open_sam(drawing.refine, drawing.refine_sha256, drawing.device)  # other files are an error before any work
     return Model(settings, extractor, standardiser, arrays, drawing, record.extent)
 
@@ -195,13 +197,11 @@ def _choose_device(settings: Settings, device: str | None) -> dict[str, Any]:
     options = settings.feature_options
     if device is None or (device == AUTO and "device" not in list_feature_options(settings.features)):
         return options
-    return {**_drop_device(options), **({} if device == CPU else {"device": device})}
+    return _drop_device(options) if device == CPU else {**options, "device": device}
 
 
-def _drop_device(options: Any) -> Any:
-    return (
-        {name: value for name, value in options.items() if name != "device"} if isinstance(options, dict) else options
-    )
+def _drop_device(key: Any) -> Any:
+    return {name: value for name, value in key.items() if name != "device"} if isinstance(key, dict) else key
 
 
 def select_arrays(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
@@ -209,22 +209,10 @@ def select_arrays(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.nd
     return {name.split(".", 1)[1]: array for name, array in arrays.items() if name.startswith(f"{prefix}.")}
 
 
-def _find_model(path: Path) -> Path:
-    for folder in (path / "model", path):
-        if (folder / "model.json").is_file():
-            return folder
-    raise BadInputError(f"no model in {path}; give the -o folder of a finished `segvote annotate`, or its model folder")
-
-
-class _Version(Struct):
-    """What all versions of ``model.json`` have."""
-
-    version: int
-
-
-class _ModelRecord(_Version, forbid_unknown_fields=True):
+class _ModelRecord(Struct, forbid_unknown_fields=True):
     """The content of ``model.json``."""
 
+    version: int
     settings: dict[str, Any]
     features: Any  # key of the extractor
     extent: Annotated[int, Meta(ge=1, le=N_LEVELS)]
@@ -233,15 +221,11 @@ class _ModelRecord(_Version, forbid_unknown_fields=True):
 
 def _read_record(path: Path) -> _ModelRecord:
     data, advice = read_json(path), "annotate again"
-    found = convert_record(data, _Version, path, advice=advice).version
-    if found != MODEL_VERSION:
+    found = data.get("version") if isinstance(data, dict) else None
+    if isinstance(found, int) and found != MODEL_VERSION:
         advice = "install a newer segvote" if found > MODEL_VERSION else advice
         raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; {advice}")
     return convert_record(data, _ModelRecord, path, advice=advice)
-
-
-def _sum(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _read_arrays(path: Path, sha256: str) -> dict[str, np.ndarray]:
@@ -253,8 +237,8 @@ def _read_arrays(path: Path, sha256: str) -> dict[str, np.ndarray]:
             # A sparse file may claim any size: what it takes on the disk is allowed.
             check_budget(os.fstat(file.fileno()).st_size, path, at_least=measure_on_disk(path))
             data = file.read()
-        if sha256 != _sum(data):
-            raise BadInputError("its bytes are not those that model.json speaks of")
+        if sha256 != hashlib.sha256(data).hexdigest():
+            raise BadInputError("its checksum is not that of model.json")
         return load(data)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(f"{path} cannot be read ({error}); annotate again") from error

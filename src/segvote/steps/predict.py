@@ -40,60 +40,27 @@ N_AT_ONCE = 64
 
 
 class Prediction(Struct, frozen=True):
-    """The result for one image.
+    """The result for one image."""
 
-    Attributes
-    ----------
-    name, stem
-        Path below the folder; name of its mask and heat map without extension.
-    contains
-        Whether it shows the object, at the false-positive rate asked for; only then it has a mask.
-    unlike
-        Whether it would be called so, but its best segments are unlike those of either folder: a third answer.
-    probability
-        That it shows the object, if the object is as common as in the training folders.
-    p_value
-        Share of images without the object that score at least as high: the smallest false-positive rate at which
-        `contains` would be true.
-    score
-        Of its best segment, on the voter's scale.
-    area
-        Share of the image that the mask covers.
-    """
-
-    name: str
-    stem: str
-    contains: bool
-    unlike: bool
-    probability: float
-    p_value: float
-    score: float
-    area: float
+    name: str  # path below the folder
+    stem: str  # name of its mask and heat map without extension
+    contains: bool  # whether it shows the object, at the false-positive rate asked for; only then it has a mask
+    unlike: bool  # whether its score says so, but its best segments are unlike those of either folder: a third answer
+    probability: float  # that it shows the object, if the object is as common as in the training folders
+    p_value: float  # share of images without the object that score at least as high
+    score: float  # of its best segment, on the voter's scale
+    area: float  # share of the image that the mask covers
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The results for all images, and the folder that holds them.
-
-    Attributes
-    ----------
-    path
-        The folder.
-    images
-        One for each image that could be read, sorted by name.
-    rate
-        The false-positive rate that is kept: the one asked for, or the lowest the training images allow.
-    threshold
-        The score of an image above which it is predicted to show the object.
-    problems
-        Name and reason of each image that could not be read.
-    """
+    """The results for all images, and the folder that holds them."""
 
     path: Path
-    images: tuple[Prediction, ...]
-    rate: float
-    threshold: float
-    problems: tuple[Problem, ...]
+    images: tuple[Prediction, ...]  # that could be read, sorted by name
+    rate: float  # the false-positive rate that is kept: the one asked for, or the lowest the training images allow
+    threshold: float  # the score of an image above which it is predicted to show the object
+    problems: tuple[Problem, ...]  # name and reason of each image that could not be read
 
     def __len__(self) -> int:
         return len(self.images)
@@ -103,7 +70,7 @@ class Predictions:
         return read_mask(RunFolder(self.path).mask_path(self.images[index].stem)) == 255
 
     def to_table(self) -> list[dict[str, Any]]:
-        """One row per image; ``pandas.DataFrame`` takes it as it is."""
+        """One row per image, ready for ``pandas.DataFrame``."""
         return [asdict(one) for one in self.images]
 
 
@@ -168,10 +135,9 @@ def predict(
         choose_progress(progress) as report,
         open_folders(inputs, outs, report) as ((images,), (target,)),
     ):
-        if is_uri(model):
-            model = _fetch_model(str(model), report)
-        predictor = Predictor(model if isinstance(model, Model) else open_model(model, device), false_positive_rate)
-        resources = Resources(n_jobs, scheduler, report)
+        if not isinstance(model, Model):
+            model = open_model(_fetch_model(str(model), report) if is_uri(model) else model, device)
+        predictor, resources = Predictor(model, false_positive_rate), Resources(n_jobs, scheduler, report)
         return _predict_folder(predictor, Path(images), RunFolder(target), resources, strict)
 
 
@@ -183,34 +149,46 @@ def _fetch_model(uri: str, progress: Progress) -> Path:
         return fetch_folder(uri, progress)
 
 
+def open_model(path: Path | str, device: str | None = None) -> Model:
+    """The model of a run folder, which must be finished, or a model folder wherever it lies now; see `read_model`."""
+    path = Path(path)
+    if find_class_record(RunFolder(path)).is_file():
+        raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
+    if (path / "run.json").is_file():
+        Run(path)  # a run that is not finished has no model, or an old one
+    return read_model(path, device)
+
+
 def _predict_folder(
     predictor: Predictor, folder: Path, target: RunFolder, resources: Resources, strict: bool
 ) -> Predictions:
-    model = predictor.model
-    _check_input(target, folder)
+    model, record_path = predictor.model, target.path / RECORD
+    texts = "holds no predictions", "holds predictions of another folder"
+    target.check_input(record_path, folder, *texts)
     bags = list_unsorted_bags(folder, model.settings)
     with target.lock():
-        _check_input(target, folder)  # again: another process may have begun there meanwhile
+        target.check_input(record_path, folder, *texts)  # again: another process may have begun there meanwhile
         # Before anything else is in the folder; until the end it is not complete.
-        write_json(target.path / RECORD, PredictionsRecord(__version__, name_path_or_uri(folder)))
+        write_json(record_path, PredictionsRecord(__version__, name_path_or_uri(folder)))
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
         segmented = extract_bags(bag_extractor, bags, resources)
-        good = _keep_good(segmented, strict)
-        stems = name_bags([one.bag for one in good])
+        check_strict(segmented, strict)
+        good = [one for one in segmented if not one.problem]
+        if not good:
+            raise UnreadableImageError(f"none of the {len(segmented)} images can be read: {segmented[0].problem}")
         choices = list(count_along(_choose_all(target, predictor, good), "vote", len(good), resources.progress))
-        tasks = [_make_task(*found, stems[found[0].bag.name]) for found in zip(good, choices, strict=True)]
-        records = write_pictures(target, tasks, model.settings, model.drawing, resources)
-        images = tuple(
-            Prediction(
-                one.name, one.stem, made.contains, made.unlike, *predictor.measure(made.score), made.score, one.area
-            )
-            for one, made in zip(records, choices, strict=True)
-        )
-        remove_stale(target.path, stems.values())
+        images = _write_pictures(target, model, good, choices, resources)
         problems = tuple(Problem(one.bag.name, one.problem) for one in segmented if one.problem)
         predictions = Predictions(target.path, images, predictor.rate, predictor.threshold, problems)
         _write(predictions, predictor, name_path_or_uri(folder))
     return predictions
+
+
+def _name_state(model: Model) -> str:
+    """Key of the state of the extractor, by content."""
+    state = model.extractor.get_state()
+    digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
+    return make_key(**digests) if digests else ""
 
 
 def _choose_all(target: RunFolder, predictor: Predictor, good: Sequence[SegmentedImage]) -> Iterator[Choice]:
@@ -221,11 +199,23 @@ def _choose_all(target: RunFolder, predictor: Predictor, good: Sequence[Segmente
         yield from predictor.choose(table)
 
 
-def _make_task(one: SegmentedImage, choice: Choice, stem: str) -> WriteTask:
-    labelled = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
-    record = record_bag(labelled, stem, choice.scores, choice.decisions, choice.areas, choice.threshold)
-    free = np.full(len(choice.scores), -1, dtype=np.int8)
-    return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
+def _write_pictures(
+    target: RunFolder, model: Model, good: Sequence[SegmentedImage], choices: Sequence[Choice], resources: Resources
+) -> tuple[Prediction, ...]:
+    """Masks, heat maps and the COCO file; those of images that are gone are deleted."""
+    stems, tasks = name_bags([one.bag for one in good]), []
+    for one, made in zip(good, choices, strict=True):
+        bag = replace(one.bag, bag_label=WITH if made.contains else WITHOUT)
+        values = made.scores, made.decisions, made.areas, made.threshold
+        record = record_bag(replace(one, bag=bag), stems[bag.name], *values)
+        free = np.full(len(made.scores), -1, dtype=np.int8)
+        tasks.append(WriteTask(record, bag.path, made.heat, made.decisions, free))
+    records = write_pictures(target, tasks, model.settings, model.drawing, resources)
+    remove_stale(target.path, stems.values())
+    return tuple(
+        Prediction(one.name, one.stem, made.contains, made.unlike, made.probability, made.p_value, made.score, one.area)
+        for one, made in zip(records, choices, strict=True)
+    )
 
 
 def _write(predictions: Predictions, predictor: Predictor, source: str) -> None:
@@ -243,33 +233,3 @@ def _write(predictions: Predictions, predictor: Predictor, source: str) -> None:
         problems=predictions.problems,
     )
     write_json(predictions.path / RECORD, record)
-
-
-def open_model(path: Path | str, device: str | None = None) -> Model:
-    """The model of a run folder, which must be finished, or a model folder wherever it lies now; see `read_model`."""
-    path = Path(path)
-    if find_class_record(RunFolder(path)).is_file():
-        raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
-    if (path / "run.json").is_file():
-        Run(path)  # a run that is not finished has no model, or an old one
-    return read_model(path, device)
-
-
-def _name_state(model: Model) -> str:
-    """Key of the state of the extractor, by content."""
-    state = model.extractor.get_state()
-    digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
-    return make_key(**digests) if digests else ""
-
-
-def _check_input(target: RunFolder, folder: Path) -> None:
-    texts = "holds no predictions", "holds predictions of another folder"
-    target.check_input(target.path / RECORD, folder, *texts)
-
-
-def _keep_good(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:
-    check_strict(segmented, strict)
-    good = [one for one in segmented if not one.problem]
-    if not good:
-        raise UnreadableImageError(f"none of the {len(segmented)} images can be read: {segmented[0].problem}")
-    return good

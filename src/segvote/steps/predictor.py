@@ -20,10 +20,11 @@ from segvote.features.base import check_outputs
 from segvote.masks import Decided, scale_heat
 from segvote.method.decide import decide
 from segvote.method.extents import find_reach, select_unseen
-from segvote.method.held_out import link_unseen, measure_p_value, score_linked
+from segvote.method.held_out import measure_p_value
+from segvote.method.hypotheses import VoteParams
 from segvote.method.linear import LinearPosterior
 from segvote.method.table import SegmentTable, make_folds
-from segvote.method.vote import Vote, VoteParams, vote_by_scores
+from segvote.method.vote import Vote, link_unseen, score_linked, vote_by_scores
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.extract import segment_image
@@ -43,32 +44,18 @@ UNLIKE_RATE = 0.05
 
 @dataclass(frozen=True)
 class Choice:
-    """Which segments of one image are the object."""
+    """The prediction for one image; for the first five fields see `segvote.steps.predict.Prediction`."""
 
-    contains: bool  # whether the image shows it at all
-    unlike: bool  # whether it would, but for its best segments, which are unlike those of either folder
-    decisions: np.ndarray  # (n_segments,) bool; all False where it does not
-    threshold: float  # the score above which segments are selected
-    heat: np.ndarray  # (n_segments,) float32 in [0, 1]
-    scores: np.ndarray  # (n_segments,) on the voter's scale
-    areas: np.ndarray  # (n_segments,) pixels
-
-    @property
-    def score(self) -> float:
-        """Of the best segment."""
-        return float(self.scores.max())
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The result for one image in memory; see `segvote.steps.predict.Prediction`."""
-
-    mask: np.ndarray  # (h, w) bool at the size of the image; empty where it does not show the object
     contains: bool
     unlike: bool
     probability: float
     p_value: float
     score: float
+    scores: np.ndarray  # (n_segments,) on the voter's scale
+    areas: np.ndarray  # (n_segments,) pixels
+    decisions: np.ndarray  # (n_segments,) bool: the object; all False where the image does not show it
+    threshold: float  # the score above which segments are selected
+    heat: np.ndarray  # (n_segments,) float32 in [0, 1]
 
 
 class Predictor:
@@ -76,16 +63,16 @@ class Predictor:
 
     Parameters
     ----------
-    model
+    model : Model
         As `read_model` opens it.
-    false_positive_rate
+    false_positive_rate : float
         Largest share of images without the object that may be predicted to show it.
 
     Attributes
     ----------
-    rate
-        The rate that is kept: the one asked for, or the lowest the training images can vouch for.
-    threshold
+    rate : float
+        The rate that is kept: the one asked for, or the lowest that the training images allow.
+    threshold : float
         The score of an image above which it is predicted to show the object.
     """
 
@@ -99,7 +86,9 @@ class Predictor:
         try:
             self.training, self.voter = _restore(model)
             self._reach = find_reach(arrays["levels"], arrays["edges"], model.extent).astype(np.float64)
-            self.familiar = _list_familiar(arrays)
+            # Distances of the best segments of training images to other images; none where a voter has no graph.
+            nearest, excluded = (arrays.get(f"method.{name}", np.empty(0)) for name in ("nearest", "excluded"))
+            self.familiar = np.sort(nearest[~excluded.astype(bool)])
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise DamagedFileError(
                 f"the arrays of the model do not belong together ({error}); annotate again"
@@ -108,8 +97,8 @@ class Predictor:
         self.rate = max(false_positive_rate, self.calibration.lowest_rate)
         self.threshold = self.calibration.find_threshold(self.rate)
 
-    def judge(self, image: np.ndarray) -> Judgement:
-        """Judge one image, (h, w, 3) uint8 as displayed."""
+    def judge(self, image: np.ndarray) -> tuple[Choice, np.ndarray]:
+        """Predict one image, (h, w, 3) uint8 as displayed: the choice, and the mask (h, w) bool."""
         model, settings = self.model, self.model.settings
         geometry = segment_image(settings, image)
         features = model.extractor.extract(image, geometry["labels"].astype(np.int32))
@@ -117,11 +106,11 @@ class Predictor:
         table, _ = build_table(shards, [geometry], None, model.extractor, settings, model.standardiser)
         (choice,) = self.choose(table)
         free = np.full(len(table), -1, dtype=np.int8)
-        mask = draw_image(image, Decided(geometry["labels"], choice.heat, choice.decisions, free), model.drawing)
-        return Judgement(mask, choice.contains, choice.unlike, *self.measure(choice.score), choice.score)
+        decided = Decided(geometry["labels"], choice.heat, choice.decisions, free)
+        return choice, draw_image(image, decided, model.drawing)
 
     def choose(self, table: SegmentTable) -> Iterator[Choice]:
-        """The segments of each bag of a table that are the object."""
+        """Predict each bag of a table."""
         votes, shares, distances = self._vote(table.X)
         scores = table.smooth(votes, self.training.params.smoothing)
         edge_bags = table.bags[table.edges[:, 0]]
@@ -142,52 +131,35 @@ class Predictor:
             graph = link_unseen(self.training, X)
             votes = score_linked(self.training, X, graph)
         if not np.isfinite(votes).all():
-            raise DamagedFileError(
-                "the scales or votes of the model are no numbers that features could have given; annotate again"
-            )
+            raise DamagedFileError("the model gives scores that are not finite numbers; annotate again")
         return votes, graph @ self._reach, measure_nearest(X, self.training.table.X, graph)
 
     def _choose(
         self, scores: np.ndarray, areas: np.ndarray, edges: np.ndarray, shares: np.ndarray, distances: np.ndarray
     ) -> Choice:
-        """Of one image, see `select_unseen`."""
-        low, top = self.model.arrays["range"]
-        is_called = bool(scores.max() > self.threshold)
-        unlike = is_called and self.is_unlike(measure_strangeness(scores, distances))
-        contains = is_called and not unlike
-        decisions, shown, threshold = scores > np.inf, scores, self.threshold
+        """Predict one image; for the segments see `select_unseen`."""
+        score, (low, top) = float(scores.max()), self.model.arrays["range"]
+        unlike = score > self.threshold and self.is_unlike(measure_strangeness(scores, distances))
+        contains = score > self.threshold and not unlike
+        decisions, shown, threshold = np.zeros(len(scores), dtype=bool), scores, self.threshold
         if contains:
-            own = self._decide(scores, areas)
+            # By the rule of the training run; a global threshold is that run's.
+            rule = self.model.settings.decision
+            own = float(decide([scores], [areas], "sign" if rule == "global-otsu" else rule)[1][0])
             decisions, shown, threshold = select_unseen(scores, areas, edges, shares, own, self.model.extent)
         high = float(shown.max()) if contains else max(float(top), self.threshold)
         heat = scale_heat(shown, threshold, min(float(low), float(shown.min())), high).astype(np.float32)
-        return Choice(contains, unlike, decisions, threshold, heat, scores, areas)
+        probability = float(self.calibration.measure_probability(scores.max()))
+        p_value = float(measure_p_value(np.array([score]), self.calibration.negatives)[0])
+        return Choice(contains, unlike, probability, p_value, score, scores, areas, decisions, threshold, heat)
 
     def is_unlike(self, distance: float) -> bool:
         """Whether the best segments of an image, at a mean distance to their nearest voters, are unlike both folders.
 
-        By a conformal p-value: so far are at most `UNLIKE_RATE` of the training images from the other images. Fewer
+        By a conformal p-value: at most `UNLIKE_RATE` of the training images are as far from the other images. Fewer
         than 19 training images allow no such answer.
         """
         return float(measure_p_value(np.array([distance]), self.familiar)[0]) <= UNLIKE_RATE
-
-    def _decide(self, scores: np.ndarray, areas: np.ndarray) -> float:
-        """The threshold by the rule of the training run; a global threshold is that run's."""
-        rule = self.model.settings.decision
-        return float(decide([scores], [areas], "sign" if rule == "global-otsu" else rule)[1][0])
-
-    def measure(self, score: float) -> tuple[float, float]:
-        """Probability and p-value of an image by the score of its best segment."""
-        best, calibration = np.array([score]), self.calibration
-        p_value = measure_p_value(best, calibration.negatives)
-        return float(calibration.measure_probability(best)[0]), float(p_value[0])
-
-
-def _list_familiar(arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Distances of the best segments of training images to other images, ascending; none where a voter has no graph."""
-    if "method.nearest" not in arrays:
-        return np.empty(0)
-    return np.sort(arrays["method.nearest"][~arrays["method.excluded"].astype(bool)])
 
 
 def _restore(model: Model) -> tuple[Vote, BaseVoter | None]:
@@ -205,30 +177,23 @@ def _restore(model: Model) -> tuple[Vote, BaseVoter | None]:
 def _unpack_vote(
     table: SegmentTable, params: VoteParams, state: dict[str, np.ndarray], user_labels: np.ndarray
 ) -> Vote:
-    """A vote that scores segments never seen, from what `_pack_vote` gave."""
-    nothing, images, labels = np.zeros(len(table)), np.zeros(table.n_images), state["labels"].astype(bool)
+    """A vote that scores unseen segments, from the arrays that `write_model` stored."""
+    labels = state["labels"].astype(bool)
     sizes = [len(labels), len(user_labels), len(state["excluded"]), len(state["held_out"]), len(state["direction"])]
     if sizes != [len(table), len(table), table.n_images, table.n_images, table.X.shape[1]]:
-        raise ValueError(f"what was learned is of other segments or images: {sizes}")
+        raise ValueError(f"arrays of other segments or images: {sizes}")
     return Vote(
         table=table,
         params=params,
         graph=sparse.csr_matrix((len(table), len(table))),
-        connectivity=nothing,
+        connectivity=np.zeros(len(table)),
         user_labels=user_labels,
         agreement=None,
         excluded=state["excluded"].astype(bool),
-        suspicion=images,
         labels=labels,
         inside=float(state["inside"][0]),
         posterior=LinearPosterior(state["direction"], float(state["offset"][0])),
         threshold=float(state["threshold"][0]),
-        votes=nothing,
-        scores=nothing,
-        thresholds=images,
-        selected=labels,
-        uncertainty=images,
-        empty=images > 0,
     )
 
 
@@ -256,10 +221,7 @@ class Calibration:
 
 
 def fit_calibration(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
-    """Fit to the best segment's score of each training image (n_bags,), held out of the vote.
-
-    An image shows the object where its bag label (n_bags,) is True.
-    """
+    """Fit to the best segment's score of each training image (n_bags,), held out of the vote, and its bag label."""
     if bag_labels.all() or not bag_labels.any():
         raise BadInputError("expected training images with and without the object, got one kind only; annotate again")
     from sklearn.linear_model import LogisticRegression
@@ -267,7 +229,7 @@ def fit_calibration(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
     centre, scale = float(scores.mean()), float(scores.std()) or 1.0
     # By maximum likelihood with a mild prior on the slope, so that clean data cannot make it a step.
     model = LogisticRegression(C=1.0).fit(((scores - centre) / scale)[:, None], bag_labels)
-    # Scores that fall where the object is say nothing; they must not say the opposite.
+    # A falling curve is made flat: lower scores are no evidence for the object.
     steepness = max(float(model.coef_[0, 0]), 0.0)
     offset = float(model.intercept_[0]) - steepness * centre / scale
     return Calibration(np.sort(scores[~bag_labels]), steepness / scale, offset)

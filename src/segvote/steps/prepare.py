@@ -1,4 +1,4 @@
-"""Everything before the vote, for all bags: words learned where features need them, segmentation, features."""
+"""Before the vote, for all bags: settings checked, a codebook learned where features need one, segments, features."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LEARNED_EVERY = 10
 
 
 def check_names(settings: Settings) -> FeatureExtractor:
-    """Fail on an unknown name, or names that exclude each other, before any work; returns the extractor of features."""
+    """Refuse unknown names, and names that exclude each other, before any work; returns the extractor of features."""
     check_system(settings.voter)
     if settings.voter_options:  # without, there is nothing to refuse, and scikit-learn takes a second to import
         check_options(settings.voter, settings.voter_options)
@@ -52,7 +52,7 @@ def check_names(settings: Settings) -> FeatureExtractor:
 
 
 def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[SegmentedImage]:
-    """Segments and features of all bags, in their order; what is on disk already is looked up, not done again."""
+    """Segments and features of all bags, in their order; those in the run folder are used again."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
     if not missing:
@@ -66,10 +66,7 @@ def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Re
 def learn_words(
     run: RunFolder, bags: Sequence[Bag], settings: Settings, extractor: FeatureExtractor, progress: Progress
 ) -> str:
-    """Let an extractor with a codebook see the images once; kept under the key that is returned, of all that made it.
-
-    The key is empty for an extractor that learns nothing.
-    """
+    """Fit an extractor with a codebook to the images; returns the key of the codebook, empty where there is none."""
     if not extractor.needs_fit:
         return ""
     digests = [bag.digest for bag in bags if not bag.problem]
@@ -96,14 +93,14 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
 
 
 def keep_readable(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:
-    """Those that could be read; with `strict` the first that could not is an error."""
+    """Images that could be read, at least one of each kind; with `strict` one that could not is an error."""
     check_strict(segmented, strict)
-    bad = [one for one in segmented if one.problem]
     good = [one for one in segmented if not one.problem]
     for bag_label in (WITH, WITHOUT):
         if not any(one.bag.bag_label == bag_label for one in good):
-            reason = next((one.problem for one in bad if one.bag.bag_label == bag_label), "there is none")
-            raise BadInputError(f"none of the *{bag_label}* images can be read; the first reason: {reason}")
+            bad = (one.problem for one in segmented if one.problem and one.bag.bag_label == bag_label)
+            reason = next(bad, "there is none")
+            raise BadInputError(f"no *{bag_label}* image is left that can be read; the first reason: {reason}")
     return good
 
 
@@ -117,5 +114,5 @@ def check_strict(segmented: Sequence[SegmentedImage], strict: bool) -> None:
 
 
 def list_problems(segmented: Sequence[SegmentedImage]) -> list[Problem]:
-    """Name and reason of each bag that was left out, wholly or in part, as `run.json` keeps them."""
+    """Name and reason of each bag that was left out, wholly or in part."""
     return [Problem(one.bag.name, one.problem or one.warning) for one in segmented if one.problem or one.warning]

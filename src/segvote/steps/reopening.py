@@ -14,7 +14,7 @@ from segvote.method.extents import Extents, apply_levels, find_extents
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote
 from segvote.run.bags import Bag, SegmentedImage
-from segvote.run.corrections import Corrections, fix_table, make_result_key, measure_painted_shares, read_corrections
+from segvote.run.corrections import Corrections, label_segments, make_result_key, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import CONTRAST, Settings
@@ -66,7 +66,7 @@ class Voted:
         """The vote with corrections, at the extent that was chosen for each image."""
         opened = self.opened
         levels = opened.corrections.list_levels([bag.bag.digest for bag in opened.bags], opened.settings.extent)
-        return join_frames(apply_levels(self.vote, self.extents, levels[opened.table.groups]))
+        return join_frames(apply_levels(self.vote, self.extents, levels[opened.table.image_bags]))
 
     @cached_property
     def decision(self) -> Decision:
@@ -124,7 +124,7 @@ def open_folder(
     table, standardiser = scaled or gather_table(folder, bags, extractor, settings)
     if settings.detail == CONTRAST:
         table = weigh_contrast(folder, bags, table, resources)
-    labels = fix_table(folder, bags, corrections), measure_painted_shares(folder, bags, corrections)
+    labels = label_segments(folder, bags, corrections)
     return Opened(folder, settings, extractor, bags, table, standardiser, corrections, *labels)
 
 

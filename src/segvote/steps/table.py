@@ -1,8 +1,7 @@
-"""Segments of all bags, read from their files into the one table that a vote is held on, if memory holds it."""
+"""Segments of all bags, read from their files into the table that a vote is held on, where memory allows."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -36,9 +35,9 @@ def gather_table(
     settings: Settings,
     standardiser: Standardiser | None = None,
 ) -> tuple[SegmentTable, Standardiser]:
-    """Read segments and features of all bags, one at a time, into one table; returns the scale of its features, too.
+    """Read segments and features of all bags, one at a time, into a table; see `build_table`.
 
-    With the standardiser of another run, bags to be predicted: their labels are not known.
+    With the standardiser of another run the bags are to be predicted: their labels are not known.
     """
     geometry = [read_arrays(run.segments_path(bag.segments_key), GEOMETRY) for bag in bags]
     features = (read_arrays(run.features_path(bag.features_key))["features"] for bag in bags)
@@ -54,10 +53,10 @@ def build_table(
     settings: Settings,
     standardiser: Standardiser | None = None,
 ) -> tuple[SegmentTable, Standardiser]:
-    """One table from the features (n_segments, d) and the arrays of `GEOMETRY` of each bag, and its scale.
+    """One table from the features (n_segments, d) and the arrays of `GEOMETRY` of each bag, and the scale of features.
 
-    Bag labels (n_bags,) bool are None where they are not known. Without a standardiser the features get a scale of
-    their own, as the voter wants it; a vote that needs more memory than is free is refused.
+    Bag labels `positive` (n_bags,) bool are None where they are not known. A standardiser is fitted where none is
+    given; then a vote that needs more memory than is free is refused.
     """
     counts = [len(arrays["areas"]) for arrays in geometry]
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
@@ -72,10 +71,10 @@ def build_table(
         standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
     for place in shards:
         place[:] = standardiser.apply(place)
-    images, groups = _number_images(geometry, counts)
-    labels = None if positive is None else positive[groups]
+    images, image_bags = _number_images(geometry, counts)
+    labels = None if positive is None else positive[image_bags]
     places = _join_geometry(geometry, starts, settings.second_voting)
-    return make_table(X, labels, images, places, groups), standardiser
+    return make_table(X, labels, images, places, image_bags), standardiser
 
 
 def _number_images(geometry: Sequence[Arrays], counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -116,25 +115,18 @@ def estimate_memory(n_segments: int, n_dims: int, n_neighbors: int = N_NEIGHBOUR
 
 
 def check_memory(n_segments: int, n_dims: int) -> None:
-    """Refuse a vote that needs more memory than this machine has free, with the number of GB that are missing."""
+    """Refuse a vote that needs more memory than this machine has free; checked on Linux only."""
     needed, free = estimate_memory(n_segments, n_dims), _measure_free_memory()
-    if free is None or needed <= max(free, ALWAYS_THERE):
-        return
-    raise TooLargeError(
-        f"the vote of {n_segments} segments needs {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free: "
-        f"{(needed - free) / 1e9:.1f} GB are missing. Take fewer segments (--n-segments), or vote on a part of the "
-        "images and `segvote predict` the rest"
-    )
+    if needed > max(free, ALWAYS_THERE):
+        raise TooLargeError(
+            f"the vote of {n_segments} segments needs {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free: "
+            f"{(needed - free) / 1e9:.1f} GB are missing. Take fewer segments (--n-segments), or vote on a part of the "
+            "images and `segvote predict` the rest"
+        )
 
 
-def _measure_free_memory() -> int | None:
-    """Bytes that this machine can give, by Linux; elsewhere all that it has; None where neither is known."""
+def _measure_free_memory() -> float:
+    """Bytes; infinite where the system does not tell."""
     meminfo = Path("/proc/meminfo")
-    if meminfo.is_file():
-        found = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
-        if "MemAvailable" in found:
-            return int(found["MemAvailable"].split()[0]) * 1024
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), np.inf)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segvote.kernels import Neighbours
-from segvote.method.confidence import Confidence
+from segvote.method.confidence import Confidence, vote_and_judge
 from segvote.method.corrections import Similarity, correct, refit_with_labels
 from segvote.method.decide import select
 from segvote.method.graph import N_NEIGHBORS
-from segvote.method.mislabelled import find_near_duplicates
-from segvote.method.second_opinion import vote_and_judge
+from segvote.method.held_out import find_near_duplicates
+from segvote.method.hypotheses import VoteParams
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, VoteParams, vote_by_scores
+from segvote.method.vote import Vote, vote_by_scores
 from segvote.method.walk import measure_border_prior
 from segvote.run.settings import Settings
 from segvote.voters import METHOD, make_voter
@@ -60,8 +60,7 @@ class Held:
         table = self.vote.table.relabel(positive)
         if self.voter is not None:
             return _ask_voter(table, self.voter, self.vote.params)
-        found = vote_and_judge(table, self.vote.graph, self.vote.params)
-        return Held(found.vote, found.confidence, recall=self.recall)
+        return Held(*vote_and_judge(table, self.vote.graph, self.vote.params), recall=self.recall)
 
 
 def load_method() -> None:
@@ -101,19 +100,17 @@ def hold_vote(table: SegmentTable, settings: Settings, neighbours: Neighbours | 
         neighbours = Neighbours.search(table.X, n_neighbors, table.bags)
     if settings.voter == METHOD:
         assert neighbours is not None
-        graph = neighbours.build_graph()
-        found = vote_and_judge(table, graph, params)
-        return Held(found.vote, found.confidence, None, neighbours.recall, find_near_duplicates(table, graph))
+        found, confidence = vote_and_judge(table, neighbours.build_graph(), params)
+        near_duplicates = find_near_duplicates(table, neighbours.indices[:, 0])
+        return Held(found, confidence, None, neighbours.recall, near_duplicates)
     voter = make_voter(settings.voter, settings.voter_options, settings.finish)
-    if neighbours is not None:
-        voter.take_neighbours(neighbours)
-    return _ask_voter(table, voter, params)
+    return _ask_voter(table, voter, params, neighbours)
 
 
-def _ask_voter(table: SegmentTable, voter: BaseVoter, params: VoteParams) -> Held:
+def _ask_voter(table: SegmentTable, voter: BaseVoter, params: VoteParams, neighbours: Neighbours | None = None) -> Held:
     """The decision on another voter's scores."""
     prior = table.prior * measure_border_prior(table.border, params.border_prior)
-    voter.fit(table.X, table.is_candidate, bags=table.bags, prior=prior)
+    voter.fit(table.X, table.is_candidate, bags=table.bags, prior=prior, neighbours=neighbours)
     found = vote_by_scores(table, voter.scores_, params)
     return Held(found, Confidence(np.nan), voter, getattr(voter, "recall_", None))
 
@@ -139,7 +136,7 @@ def join_frames(result: Vote) -> Vote:
 
 def measure_shifts(table: SegmentTable, thresholds: np.ndarray) -> np.ndarray:
     """(n_segments,) threshold of the bag less that of the image, by thresholds (n_images,)."""
-    return (table.average_by_bag(thresholds)[table.groups] - thresholds)[table.images]
+    return (table.average_by_bag(thresholds)[table.image_bags] - thresholds)[table.images]
 
 
 def decide_votes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,38 +43,28 @@ HEATMAP_SIZE = 640
 
 @dataclass(frozen=True)
 class WriteTask:
-    """Everything that the files of one bag are written from; sent to a worker process."""
+    """What the files of one bag are written from; sent to a worker process."""
 
     record: BagRecord
     image_path: Path
-    heat: np.ndarray
-    decisions: np.ndarray
-    fixed: np.ndarray
+    heat: np.ndarray  # (n_segments,) float32 in [0, 1]
+    decisions: np.ndarray  # (n_segments,) bool
+    fixed: np.ndarray  # (n_segments,) user labels
     strokes: Sequence[Action] = ()  # the user's, of which painted pixels override the mask
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What files are written from, for all segments and bags of a run.
+    """What the files of all bags are written from, at the extent that was chosen."""
 
-    Attributes
-    ----------
-    scores, selected, user_labels : (n_segments,)
-        At the extent that was chosen; bool; -1 unknown, 0 background, 1 object.
-    votes, weights : (n_segments,)
-        Which do not depend on the extent.
-    thresholds, uncertainty, excluded : (n_bags,)
-        Score above which segments are object; in [0, 1]; bool.
-    """
-
-    scores: np.ndarray
-    selected: np.ndarray
-    user_labels: np.ndarray
-    votes: np.ndarray
-    weights: np.ndarray
-    thresholds: np.ndarray
-    uncertainty: np.ndarray
-    excluded: np.ndarray
+    scores: np.ndarray  # (n_segments,)
+    selected: np.ndarray  # (n_segments,) bool
+    user_labels: np.ndarray  # (n_segments,): -1 unknown, 0 background, 1 object
+    votes: np.ndarray  # (n_segments,) at the default extent
+    weights: np.ndarray  # (n_segments,) at the default extent
+    thresholds: np.ndarray  # (n_bags,) score above which segments are object
+    uncertainty: np.ndarray  # (n_bags,) in [0, 1]
+    excluded: np.ndarray  # (n_bags,) bool
 
 
 def write_votes(run: RunFolder, decision: Decision) -> None:
@@ -84,7 +74,7 @@ def write_votes(run: RunFolder, decision: Decision) -> None:
 
 
 def write_extents(run: RunFolder, extents: Extents, scores: np.ndarray) -> None:
-    """Keep the nested selections, from which the files of another level are written without a vote."""
+    """Write the nested selections, from which files of another extent are written without a vote."""
     arrays = {"levels": extents.levels, "thresholds": extents.thresholds, "shares": extents.shares}
     write_arrays(run.extents_path, False, **arrays, scores=scores)
 
@@ -99,7 +89,8 @@ def write_pictures(
     with report_frames(run, tasks, resources.progress):
         written = list(run_on_all(writer, tasks, resources, "write masks", in_threads))
     records = [replace(task.record, area=area) for task, (area, _) in zip(tasks, written, strict=True)]
-    _write_annotations(run, tasks, records, [shapes for _, shapes in written], settings.label)
+    shapes = _list_shapes(run, tasks, records, [shapes for _, shapes in written])
+    write_shapes(shapes, run.coco_path, ExportOptions(labels=(settings.label,)))
     write_stacks(run, records)
     return records
 
@@ -107,8 +98,8 @@ def write_pictures(
 class MaskWriter:
     """Writes the mask and the heat map of one bag.
 
-    Returns the share of the image, or of all frames, that the mask covers, and the COCO entry of the image or of each
-    frame; None if its mask is empty.
+    Returns the share of its pixels that the mask covers, and the COCO entry of the image, or of each frame of a video;
+    None where the mask is empty.
     """
 
     def __init__(self, run: RunFolder, settings: Settings, drawing: Drawing) -> None:
@@ -128,7 +119,8 @@ class MaskWriter:
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
         degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
         write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
-        return _measure_mask(mask, self.settings.label)
+        area = int(np.count_nonzero(mask))
+        return round(area / mask.size, 6), (measure_shape(Part(self.settings.label, mask)) if area else None,)
 
     def is_long(self, task: WriteTask) -> bool:
         """Whether a bag takes far longer than its pictures take to read and write: a video, or an outline to draw."""
@@ -139,11 +131,6 @@ class MaskWriter:
         return is_large or not get_superpixels_path(self.run, record.segments).exists()
 
 
-def _measure_mask(mask: np.ndarray, label: str) -> tuple[float, tuple[Shape | None, ...]]:
-    area = int(np.count_nonzero(mask))
-    return round(area / mask.size, 6), (measure_shape(Part(label, mask)) if area else None,)
-
-
 def list_tasks(
     bags: Sequence[SegmentedImage], areas: np.ndarray, decision: Decision, corrections: Corrections
 ) -> list[WriteTask]:
@@ -152,19 +139,18 @@ def list_tasks(
     scores, decisions, sizes, fixed = (
         np.split(values, ends) for values in (decision.scores, decision.selected, areas, decision.user_labels)
     )
-    top = max(float(values.max()) for values in scores)
+    low, top = float(decision.scores.min()), max(float(values.max()) for values in scores)
     tasks = []
     for index, bag in enumerate(bags):
-        record = record_bag(
-            bag, stems[bag.bag.name], scores[index], decisions[index], sizes[index], decision.thresholds[index]
-        )
+        threshold = float(decision.thresholds[index])
+        record = record_bag(bag, stems[bag.bag.name], scores[index], decisions[index], sizes[index], threshold)
         uncertainty = round(float(decision.uncertainty[index]), 6)
         record = replace(record, excluded=bool(decision.excluded[index]), uncertainty=uncertainty)
         # A *with* image is shown on its own scale, a *without* image on that of the whole run.
         high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
-        heat = scale_heat(scores[index], record.threshold, float(decision.scores.min()), high)
+        heat = scale_heat(scores[index], threshold, low, high).astype(np.float32)
         strokes = tuple(corrections.strokes.get(bag.bag.digest, ()))
-        tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index], strokes))
+        tasks.append(WriteTask(record, bag.bag.path, heat, decisions[index], fixed[index], strokes))
     return tasks
 
 
@@ -188,62 +174,49 @@ def record_bag(
         n_frames=bag.n_frames,
         area=0.0,
         score=float(score),
-        threshold=float(threshold),
+        threshold=threshold,
         uncertainty=0.0,
     )
 
 
-def _write_annotations(
+def _list_shapes(
     run: RunFolder,
     tasks: Sequence[WriteTask],
     records: Sequence[BagRecord],
     shapes: Sequence[tuple[Shape | None, ...]],
-    label: str,
-) -> None:
-    """Write the COCO file of a run folder."""
-
+) -> Iterator[tuple[Annotation, Sequence[Shape]]]:
+    """Images, and frames of videos, with their entries of the COCO file."""
     names = encode_names(record.name for record in records)
-
-    def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
-        for task, record, known in zip(tasks, records, shapes, strict=True):
-            images = [Annotation(names[record.name], record.height, record.width)]
-            if record.n_frames:
-                images = [frame for _, frame in list_frame_images(run, record, task.image_path)]
-            for image, shape in zip(images, known, strict=True):
-                yield image, [shape] if shape else []
-
-    write_shapes(list_shapes(), run.coco_path, ExportOptions(labels=(label,)))
+    for task, record, known in zip(tasks, records, shapes, strict=True):
+        images = [Annotation(names[record.name], record.height, record.width)]
+        if record.n_frames:
+            images = [frame for _, frame in list_frame_images(run, record, task.image_path)]
+        for image, shape in zip(images, known, strict=True):
+            yield image, [shape] if shape else []
 
 
-def write_stacks(run: RunFolder, records: Sequence[BagRecord]) -> list[Path]:
-    """Write ``stacks/NAME.tif``, (n_pages, h, w) uint8, 255 is object; those of stacks that are gone are deleted.
+def write_stacks(run: RunFolder, records: Sequence[BagRecord]) -> None:
+    """Write the masks of each stack as ``stacks/NAME.tif``, (n_pages, h, w) uint8; delete those of other stacks.
 
-    Parameters
-    ----------
-    run
-        A run folder whose masks are written.
-    records
-        All its bags. A page that could not be read has an empty mask.
+    A page that could not be read has an empty mask.
     """
-    stacks: dict[str, dict[int, BagRecord]] = {}
+    stacks: dict[Path, dict[int, BagRecord]] = {}
     for record in records:
         name, view = split_name(Path(record.name))
         if view.page.isdecimal() and not record.n_frames:
-            stacks.setdefault(name.as_posix(), {})[int(view.page)] = record
-    written = [_write_stack(run, name, pages) for name, pages in stacks.items()]
+            stacks.setdefault(run.path / "stacks" / name, {})[int(view.page)] = record
+    for target, pages in stacks.items():
+        _write_stack(run, target, pages)
     for path in (run.path / "stacks").rglob("*.tif*"):
-        if path not in written:
+        if path not in stacks:
             path.unlink()
-    return written
 
 
-def _write_stack(run: RunFolder, name: str, pages: dict[int, BagRecord]) -> Path:
+def _write_stack(run: RunFolder, target: Path, pages: dict[int, BagRecord]) -> None:
     import tifffile  # slow to import, and only stacks need it
 
-    target = run.path / "stacks" / PurePosixPath(name)
+    shape = read_mask(run.mask_path(next(iter(pages.values())).stem)).shape
     with atomic_path(target) as temporary, tifffile.TiffWriter(temporary) as file:
-        shape = read_mask(run.mask_path(next(iter(pages.values())).stem)).shape
         for number in range(max(pages) + 1):
             mask = read_mask(run.mask_path(pages[number].stem)) if number in pages else np.zeros(shape, np.uint8)
             file.write(mask, photometric="minisblack", compression="zlib", contiguous=False, metadata=None)
-    return target

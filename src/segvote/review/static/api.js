@@ -22,48 +22,25 @@ export async function post(name, message = {}) {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(message),
   });
-  if (!response.ok) {
-    const error = new Error(await readError(response));
-    error.status = response.status;
-    throw error;
-  }
+  if (!response.ok) throw new Error(await readError(response));
   return response.json();
 }
 
-// Calls onStatus with every status. Browsers allow six connections per server, and a stream holds one: of all windows
-// one that can be seen listens, and tells the others. Without locks (another machine's address) each has its own.
+// Calls onStatus with every status. Browsers allow six connections per server, and a stream holds one: a page that
+// cannot be seen closes it.
 export function listen(onStatus, onGone) {
-  const name = `segvote ${location.pathname}`;
-  const channel = new BroadcastChannel(name);
-  let source = null, giveUp = null;
-  const receive = (status) => (status ? onStatus(status) : onGone());
-  const pass = (status) => { receive(status); channel.postMessage(status); };
-  channel.onmessage = (event) => receive(event.data);
-
-  const stream = () => {
+  let source = null;
+  const open = () => {
+    if (source || document.hidden) return;
     source = new EventSource("api/events");
-    source.onmessage = (event) => pass(JSON.parse(event.data));
-    source.onerror = () => pass(null);
+    source.onmessage = (event) => onStatus(JSON.parse(event.data));
+    source.onerror = onGone;
   };
-  // The stream is held as long as the promise is open.
-  const lead = () => new Promise((resolve) => { giveUp = resolve; stream(); });
-  const join = () => {
-    if (source || giveUp || document.hidden) return;
-    if (!navigator.locks) { stream(); return; }
-    const ends = new AbortController();
-    giveUp = () => ends.abort();
-    navigator.locks.request(name, { signal: ends.signal }, lead).catch(() => null);
-    getJson("api/status").then(onStatus, onGone); // what was told before this window listened
-  };
-  const leave = () => {
-    source?.close();
-    giveUp?.();
-    source = giveUp = null;
-  };
-  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : join()));
-  addEventListener("pagehide", leave);
-  addEventListener("pageshow", (event) => { if (event.persisted) join(); });
-  join();
+  const close = () => { source?.close(); source = null; };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+  open();
 }
 
 const MAGIC = 0x31305653;

@@ -12,8 +12,7 @@ import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from ".
 import { hideHint, setUpHint } from "./hint.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { applyUpdate, countProgress, formatArea, isVideo, labelHere, listImages, N_LEVELS, store, tell, watch } from "./store.js";
-import { editOutline, TOOLS } from "./tools.js";
-import { setUpUnsaved } from "./unsaved.js";
+import { TOOLS } from "./tools.js";
 
 const byId = (id) => document.getElementById(id);
 const MAX_RADIUS = 400;
@@ -28,7 +27,6 @@ function showSaved() {
   pill.className = "pill";
   pill.title = "";
   if (store.gone) { pill.textContent = "server away"; pill.classList.add("bad"); }
-  else if (store.status.unsaved) { pill.textContent = "not saved"; pill.title = store.status.unsaved.reason; pill.classList.add("bad"); }
   else if (waiting) pill.textContent = "saving …";
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
   else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
@@ -79,7 +77,7 @@ function fetchUpdate() {
 async function fetchAll() {
   while (again) {
     again = false;
-    applyUpdate(decodeUpdate(await getBytes(`api/update?since=${store.version}`)));
+    applyUpdate(decodeUpdate(await getBytes(`api/update/${store.version}`)));
   }
 }
 
@@ -201,23 +199,11 @@ watch("label", ({ segments, value, segment }) => {
   const bag = store.current;
   labelHere(bag, segments, value);
   asked = segment;
-  act("set", { bag, segments, value, frame: store.frame }).then((answer) => { showVotes(bag, segment); if (answer) tell("corrected", answer); });
+  act("set", { bag, segments, value, frame: store.frame }).then(() => showVotes(bag, segment));
 });
 watch("paint", async ({ tool, points, radius, value, snap, stroke }) => {
   const answer = await act("paint", { bag: store.current, tool, points: roundPoints(points), radius, snap, value });
   if (!answer && stroke) removeStroke(stroke);
-  if (answer) tell("corrected", answer);
-});
-watch("reshape", async ({ place, points, stroke }) => {
-  const answer = await act("reshape", { bag: store.current, points: roundPoints([place, ...points]) });
-  if (!answer) removeStroke(stroke);
-});
-watch("outline", async ([x, y]) => {
-  const bag = store.current;
-  try {
-    const { points } = await getJson(`api/images/${bag}/outline/${Math.floor(x)}/${Math.floor(y)}`);
-    if (bag === store.current && store.tool === "polygon") { editOutline([x, y], points); toast("Drag corners of the outline, click an edge for a new one, double-click one to delete it. Enter applies."); }
-  } catch (error) { toast(error.message); }
 });
 watch("cut", async ({ points, stroke }) => {
   await act("cut", { bag: store.current, points: roundPoints(points) });
@@ -330,7 +316,6 @@ async function start() {
   setUpKeys();
   setUpHint();
   setUpButtons();
-  setUpUnsaved(act, toast);
   setUpExtent(act, toast);
   tell("labels", "toggle");
   tell("snap", true);

@@ -317,15 +317,14 @@ function drawPolygon(path, stroke) {
   context.globalAlpha = 0.25;
   context.fill(path);
   context.globalAlpha = 1;
-  const adds = stroke.clicked && !(stroke.hot >= 0) && !stroke.isEdge; // what the next click does
-  if (stroke.saved || stroke.isClosed) path.closePath();
-  else if (cursor && adds) path.lineTo(cursor.x / sx, cursor.y / sy);
+  if (stroke.saved) path.closePath();
+  else if (cursor && stroke.clicked) path.lineTo(cursor.x / sx, cursor.y / sy);
   line(path, "rgb(0 0 0 / .6)", 3.6);
   line(path, COLOURS[stroke.value], 2);
   if (!stroke.clicked) return;
   stroke.points.forEach(([x, y], k) => {
     context.beginPath();
-    context.arc(x / sx, y / sy, (k === stroke.hot ? 7 : k ? 4 : 5) / zoom, 0, 7);
+    context.arc(x / sx, y / sy, (k ? 4 : 5) / zoom, 0, 7);
     context.fill();
   });
 }

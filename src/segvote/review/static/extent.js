@@ -4,8 +4,6 @@ import { make } from "./elements.js";
 import { store, tell, watch } from "./store.js";
 
 const byId = (id) => document.getElementById(id);
-const OFFER_MS = 12000;
-let timer = 0;
 
 export const levelOf = (index) => store.status.extents?.[index] ?? store.status.extent;
 
@@ -29,24 +27,8 @@ function choose(act, toast, level, bag = null) {
   if (bag === null) Object.assign(status, { extent: level, extents: {} });
   else status.extents = { ...status.extents, [bag]: level };
   show();
-  hideOffer();
   const where = bag === null ? "in all images" : "in this image";
   act("extent", { bags: bag === null ? [] : [bag], level }).then((answer) => { if (answer) toast(`Extent ${describe(level)}, ${where}. Undo: Z`); });
-}
-
-function hideOffer() {
-  clearTimeout(timer);
-  byId("offer").hidden = true;
-}
-
-// A correction added what a wider extent has: one click does it everywhere.
-function offer(level) {
-  byId("offer").querySelector("span").textContent = `Extent ${level} would have added this.`;
-  byId("offer").querySelector("button").textContent = "Wider in all images";
-  byId("offer").querySelector("button").dataset.level = level;
-  byId("offer").hidden = false;
-  clearTimeout(timer);
-  timer = setTimeout(hideOffer, OFFER_MS);
 }
 
 export function setUpExtent(act, toast) {
@@ -60,10 +42,8 @@ export function setUpExtent(act, toast) {
     const level = Number(event.target.closest("button")?.dataset.level);
     if (level) choose(act, toast, level);
   });
-  byId("offer").querySelector("button").addEventListener("click", (event) => choose(act, toast, Number(event.target.dataset.level)));
   for (const [name, step] of [["tighter", -1], ["wider", 1]]) byId(name).addEventListener("click", () => tell("extent", { step, all: true }));
   watch("extent", ({ step, all }) => (all ? choose(act, toast, store.status.extent + step) : choose(act, toast, levelOf(store.current) + step, store.current)));
-  watch("corrected", ({ wider }) => { if (wider) offer(wider); else hideOffer(); });
   watch("status", show);
-  watch("current", () => { hideOffer(); show(); });
+  watch("current", show);
 }

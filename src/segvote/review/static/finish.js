@@ -13,7 +13,7 @@ const percent = (share) => `${Math.round(100 * share)} %`;
 export function describeEstimate(estimate, left, accepted) {
   if (!estimate && accepted >= 3) return "The accepted masks are being compared with those of the vote …";
   if (!estimate) return left ? "Accept at least three images to learn how good the others may be." : "";
-  const { n_accepted: n, n_untouched: untouched, mean, low, high } = estimate;
+  const { nAccepted: n, nUntouched: untouched, mean, low, high } = estimate;
   const which = n < accepted ? `${n} of the ${accepted} accepted masks (the others are being compared; videos are not)` : `${n} accepted masks`;
   const fact = `Before correction the ${which} had a mean IoU of ${percent(mean)} with what you accepted; ${untouched} of them needed nothing.`;
   const range = Math.round(100 * low) === Math.round(100 * high) ? percent(low) : `${percent(low)} to ${percent(high)}`;

@@ -1,4 +1,4 @@
-// The side: who voted for the segment under the last click, the folder doctor, the keys.
+// The side panels: contributions to the score of the last clicked segment, the doctor, the keys.
 
 import { make } from "./elements.js";
 import { formatScore } from "./canvas.js";
@@ -88,7 +88,7 @@ export async function refreshDoctor() {
   if (!panels.doctor.children.length) panels.doctor.replaceChildren(make("p", "hint", "Looking at all images …"));
   try {
     const { flagged, nImages } = await getJson("api/doctor");
-    const head = make("p", "quiet", flagged.length ? `${flagged.length} of ${nImages} images should be looked at. Moving one changes the run's record only: your files stay where they are.` : `${nImages} images, none of them image.`);
+    const head = make("p", "quiet", flagged.length ? `${flagged.length} of ${nImages} images should be looked at. Moving one changes the run's record only: your files stay where they are.` : `${nImages} images, none of them flagged.`);
     const list = make("ol", "flagged-list");
     list.append(...flagged.map(makeFlagged));
     panels.doctor.replaceChildren(head, list);
@@ -120,7 +120,7 @@ function makeFlagged(image) {
 
 const KEYS = [
   ["Segments (S)", [["Click", "toggle; drag over several"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["← ↑ ↓ →", "move from region to region"], ["[  ]", "smaller, larger regions; or 1 to 5"], ["G", "clicks toggle again"]]],
-  ["Pixels", [["P", "smart click: the region that edges and votes suggest"], ["R", "brush"], ["X", "eraser"], ["L", "lasso: drag, or click corners; double-click the mask for its outline"], ["I", "fill the part under the pointer"], ["[  ]", "smaller, larger; or Shift and wheel"], ["Q", "snap to superpixels, or exactly"], ["Alt", "held while drawing: the other of the two"], ["← ↑ ↓ →", "move the brush; with Alt by one pixel"], ["Enter", "put the brush down, lift it; add a corner"], ["Shift Enter", "close the lasso"], ["Backspace", "delete the corner under the pointer, or the last"], ["Esc", "stop"]]],
+  ["Pixels", [["P", "smart click: the region that edges and votes suggest"], ["R", "brush"], ["X", "eraser"], ["L", "lasso: drag, or click corners"], ["I", "fill the part under the pointer"], ["[  ]", "smaller, larger; or Shift and wheel"], ["Q", "snap to superpixels, or exactly"], ["Alt", "held while drawing: the other of the two"], ["← ↑ ↓ →", "move the brush; with Alt by one pixel"], ["Enter", "put the brush down, lift it; add a corner"], ["Shift Enter", "close the lasso"], ["Backspace", "delete the last corner"], ["Esc", "stop"]]],
   ["Extent", [["{  }", "tighter, wider in all images"], ["(  )", "tighter, wider in this image"]]],
   ["Objects", [["N", "list of the single objects"], ["H", "cut: a line through an object divides it"], ["Space", "on a line of the list: select; then Merge"], ["Enter", "on a line of the list: zoom to it"]]],
   ["Go", [["Z", "undo"], ["Shift Z", "redo"], ["A", "accept, next in the queue"], ["J  K", "next, previous"], ["C", "all images: the overview"], ["1 … 9", "the class, where there are several"], ["/", "find a name"], ["F", "next filter"], ["E", "finish: write masks, exports"]]],

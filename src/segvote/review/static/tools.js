@@ -1,19 +1,15 @@
 // What pointer, wheel and fingers do on the image: labels of regions, brush, eraser, polygon, fill and cut; zoom and pan.
 
 import { addStroke, canvas, draw, getCursor, getRegions, imageToScreen, isMaskAt, panBy, placeTip, removeStroke, screenToImage, segmentAt, setCursor, setHovered, zoomBy } from "./canvas.js";
-import { findCorner, findEdge } from "./corners.js";
 import { isSelected, N_LEVELS, store, tell, watch } from "./store.js";
 
 export const TOOLS = ["segments", "smart", "brush", "eraser", "polygon", "fill", "cut"];
 const PLACES = ["smart", "fill"]; // tools that need one place
 const MAX_POINTS = 8000;
-const DOUBLE_MS = 600;
-const MOVED = 3; // CSS pixels from which on a click on a corner drags it
+const NEAR = 10; // CSS pixels around the first corner of a polygon in which a click closes it
 
 let stroke = null; // being drawn
-let grabbed = null, lastGrabbed = null; // the corner of a polygon under the pressed pointer; the one before it
-let closed = null; // where and when a click closed the last polygon
-let panning = null, space = false, exact = false;
+let panning = null, pinching = false, space = false, exact = false;
 const fingers = new Map();
 
 const toCanvas = (event) => {
@@ -68,13 +64,12 @@ function finish() {
   }
   done.saved = true;
   if (done.tool === "cut") tell("cut", { points: done.points, stroke: done });
-  else if (done.reshapes) tell("reshape", { place: done.reshapes, points: done.points, stroke: done });
   else tell("paint", { tool: done.tool, points: done.points, radius: done.radius, value: done.value, snap: store.snap !== exact, stroke: done });
 }
 
 function cancel() {
   if (stroke) removeStroke(stroke);
-  stroke = grabbed = null;
+  stroke = null;
 }
 
 function takeAt(x, y) {
@@ -82,72 +77,17 @@ function takeAt(x, y) {
   tell("paint", { tool: store.tool, points: [[x, y]], radius: 1, value, snap: false });
 }
 
-// A polygon is drawn in one go, or corner by corner: a corner under the pointer is dragged, a click on an edge puts one
-// there, any other click adds one at the end; a click on the first corner closes the polygon.
-function grabCorner(x, y) {
-  const corner = findCorner(stroke, x, y), edge = corner < 0 ? findEdge(stroke, x, y) : -1;
-  if (corner < 0 && edge < 0 && stroke.isClosed) return;
-  const at = corner >= 0 ? corner : edge >= 0 ? edge + 1 : stroke.points.length;
-  if (corner < 0) stroke.points.splice(at, 0, screenToImage(x, y));
-  grabbed = { at, isNew: corner < 0, from: [x, y], isMoved: false };
-  markCorner(x, y);
-}
-
-function dragCorner(x, y) {
-  grabbed.isMoved ||= Math.hypot(x - grabbed.from[0], y - grabbed.from[1]) > MOVED;
-  if (grabbed.isMoved) stroke.points[grabbed.at] = screenToImage(x, y);
+// A polygon is drawn in one go, or corner by corner: a click on the first corner, or a double click, closes it.
+function addCorner(x, y) {
+  const [firstX, firstY] = imageToScreen(...stroke.points[0]);
+  if (stroke.points.length > 2 && Math.hypot(firstX - x, firstY - y) < NEAR) { finish(); return; }
+  stroke.points.push(screenToImage(x, y));
   draw();
 }
 
-function dropCorner() {
-  const { at, isNew, from, isMoved } = grabbed;
-  lastGrabbed = { at, isNew, before: lastGrabbed && { ...lastGrabbed, before: null } };
-  grabbed = null;
-  const closes = at === 0 && !isNew && !isMoved && !stroke.isClosed && stroke.points.length > 2;
-  if (closes) { closed = { place: from, time: performance.now() }; finish(); }
-}
-
-// A second finger: the first one did not mean a corner.
-function forgetCorner() {
-  if (grabbed?.isNew) stroke.points.splice(grabbed.at, 1);
-  grabbed = null;
-}
-
-// Which corner is drawn larger, and whether the next click adds one at the end.
-function markCorner(x, y) {
-  stroke.hot = grabbed ? grabbed.at : findCorner(stroke, x, y);
-  stroke.isEdge = stroke.hot < 0 && findEdge(stroke, x, y) >= 0;
-  draw();
-}
-
-// A double click on a corner deletes it; on the mask, before there is a polygon, it takes the outline there; elsewhere it closes.
-function doubleClick(event) {
+function doubleClick() {
   if (!stroke?.clicked) return;
-  const { at, before } = lastGrabbed ?? {};
-  if (stroke.points.length === 1) {
-    if (!isRestOfClosing(...toCanvas(event)) && isMaskAt(...stroke.points[0])) tell("outline", stroke.points[0]);
-    cancel();
-  }
-  else if (before && !before.isNew && before.at === at) deleteCorner(at);
-  else if (stroke.points.length > 2) finish();
-}
-
-// Whether a double click is the one whose first click closed a polygon.
-function isRestOfClosing(x, y) {
-  if (!closed || performance.now() - closed.time > DOUBLE_MS) return false;
-  return Math.hypot(x - closed.place[0], y - closed.place[1]) <= MOVED;
-}
-
-function deleteCorner(at) {
-  if (stroke.points.length > 1) { stroke.points.splice(at, 1); stroke.hot = -1; draw(); } else cancel();
-}
-
-// The outline of an object that is there, as a polygon to change.
-export function editOutline(place, points) {
-  cancel();
-  lastGrabbed = null;
-  stroke = { tool: "polygon", points, radius: 1, value: 1, clicked: true, isClosed: true, reshapes: place };
-  addStroke(stroke);
+  if (stroke.points.length > 2) finish(); else cancel();
 }
 
 const extent = ({ points }) => {
@@ -165,15 +105,14 @@ canvas.addEventListener("pointerdown", (event) => {
   exact = event.altKey;
   if (event.pointerType === "touch") {
     fingers.set(event.pointerId, [x, y]);
-    if (fingers.size > 1) { if (stroke?.clicked) forgetCorner(); else cancel(); panning = null; return; }
+    if (fingers.size > 1) { if (!stroke?.clicked) cancel(); panning = null; pinching = true; return; }
   }
   const segment = segmentAt(x, y);
   const outside = store.tool === "segments" && segment < 0;
   if (event.button !== 0 || event.shiftKey || space || outside) {
     panning = [x, y];
     canvas.classList.add("panning");
-  } else if (stroke?.clicked) grabCorner(x, y);
-  else begin(x, y, segment);
+  } else if (!stroke?.clicked) begin(x, y, segment);
 });
 
 canvas.addEventListener("pointermove", (event) => {
@@ -183,8 +122,6 @@ canvas.addEventListener("pointermove", (event) => {
   if (panning) { panBy(x - panning[0], y - panning[1]); panning = [x, y]; return; }
   const segment = segmentAt(x, y);
   if (store.tool === "segments") { setHovered(segment); placeTip(x, y); } else setCursor(...screenToImage(x, y));
-  if (grabbed) { dragCorner(x, y); return; }
-  if (stroke?.clicked) { markCorner(x, y); return; }
   // A quick pointer skips places between two frames; the browser has them.
   if (stroke) for (const one of event.getCoalescedEvents?.() ?? [event]) extend(...toCanvas(one), segmentAt(...toCanvas(one)));
 });
@@ -192,20 +129,19 @@ canvas.addEventListener("pointermove", (event) => {
 function release(event) {
   canvas.classList.remove("panning");
   fingers.delete(event.pointerId);
-  const wasPanning = panning;
+  const hasMoved = panning || pinching;
   panning = null;
-  return wasPanning;
+  pinching &&= fingers.size > 0;
+  return hasMoved;
 }
 
 canvas.addEventListener("pointerup", (event) => {
   exact = event.altKey || exact;
   if (release(event) || !stroke) return;
-  if (grabbed) { dropCorner(); return; }
-  if (stroke.clicked) return;
+  if (stroke.clicked) { addCorner(...toCanvas(event)); return; }
   if (stroke.tool === "polygon" && extent(stroke) < 6) {
     stroke.points.length = 1; // a click: the first corner of many
     stroke.clicked = true;
-    lastGrabbed = null;
     draw();
   } else finish();
 });
@@ -254,9 +190,8 @@ export function moveCursor(dx, dy, fine) {
   if (stroke?.byKeys) { stroke.points.push([now.x, now.y]); draw(); }
 }
 
-// Enter: a brush is put down and lifted; a polygon gets a corner, or is applied where it is an outline; a fill flows.
+// Enter: a brush is put down and lifted; a polygon gets a corner; a fill flows.
 export function press(closes) {
-  if (stroke?.isClosed) { finish(); return; }
   const cursor = getCursor();
   if (!cursor) { moveCursor(0, 0, true); return; }
   exact = false;
@@ -275,11 +210,9 @@ export function escape() {
   return true;
 }
 
-// The corner under the pointer, else the last one.
 export function removeCorner() {
   if (!stroke?.clicked) return;
-  const cursor = getCursor(), at = cursor ? findCorner(stroke, ...imageToScreen(cursor.x, cursor.y)) : -1;
-  deleteCorner(at >= 0 ? at : stroke.points.length - 1);
+  if (stroke.points.length > 1) { stroke.points.pop(); draw(); } else cancel();
 }
 
 addEventListener("keydown", (event) => {
@@ -289,4 +222,4 @@ addEventListener("keyup", (event) => { if (event.key === " ") { space = false; c
 addEventListener("blur", () => { space = false; canvas.classList.remove("grab"); });
 
 watch("tool", () => { cancel(); setHovered(-1); setCursor(null); });
-watch("current", () => { stroke = grabbed = panning = null; fingers.clear(); });
+watch("current", () => { stroke = panning = null; pinching = false; fingers.clear(); });

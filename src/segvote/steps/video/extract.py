@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,28 +98,23 @@ def choose_voters(n_keys: int) -> list[int]:
     return np.linspace(0, n_keys - 1, min(n_keys, MOST)).round().astype(int).tolist()
 
 
-class FramePicture:
-    """A key frame (h, w, 3) uint8 in memory as a `segvote.steps.extract.Picture`."""
-
-    def __init__(self, name: str, image: np.ndarray) -> None:
-        self.name, self.image, self.shape = name, image, (image.shape[0], image.shape[1])
-
-    def read(self, size: int) -> np.ndarray:
-        return self.image
-
-
 def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int]) -> dict[str, np.ndarray]:
     """Segments and features of each key frame as of an image; returns the segments, see `join_key_frames`."""
     run, features_key = extractor.run, extractor.name_features(key)
     for frame in read_ahead(read_frames(bag.path, indices)):
-        picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
-        segments = extractor.segment(name_key_frame(key, frame.index), picture)
-        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture)
+        read, name = partial(_show, frame.image), f"{bag.name}, frame {frame.index}"
+        segments = extractor.segment(name_key_frame(key, frame.index), read)
+        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], read, name)
     paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
     if read_if_whole(run.features_path(features_key)) is None:
         write_arrays(run.features_path(features_key), False, **_join_features(extractor, paths))
     shutil.rmtree(paths[0].parent, ignore_errors=True)
     return join_key_frames([run.segments_path(name_key_frame(key, index)) for index in indices])
+
+
+def _show(image: np.ndarray, size: int) -> tuple[np.ndarray, tuple[int, int]]:
+    """A frame in memory, at its own size, with height and width."""
+    return image, (image.shape[0], image.shape[1])
 
 
 def _join_features(extractor: BagExtractor, paths: Sequence[Path]) -> dict[str, np.ndarray]:

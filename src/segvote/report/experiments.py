@@ -1,0 +1,283 @@
+"""Pages and tables of `compare`, `benchmark` and `evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from segvote.datasets.paper_table import PAPER_METHODS
+from segvote.evaluation.benchmark import Benchmark
+from segvote.evaluation.comparison import Combination, Comparison, Result
+from segvote.evaluation.evaluate import Evaluation
+from segvote.evaluation.rules import RULES
+from segvote.io.files import write_text
+from segvote.io.tables import write_csv, write_json
+from segvote.metrics.overlap import VIDEO_THRESHOLD
+from segvote.report.figures import Line, draw_lines
+from segvote.report.markup import escape, format_page
+from segvote.report.pictures import format_examples, format_heat_maps
+from segvote.report.tables import NONE, format_html, format_markdown, set_off_best
+
+Rows = list[list[str]]  # the first is the head
+N_CURVES = 12
+N_IMAGES, N_METHODS = 6, 12  # heat maps of a comparison
+N_BENCHMARK_IMAGES, N_BENCHMARK_METHODS = 3, 8  # heat maps of each class of a benchmark
+HEADS = ("method", "CorLoc", "95 %", "own rule", "matched", "mIoU", "limit", "AP", "{} better by", "p", "s")
+EXPLANATION = (
+    "<p>CorLoc: share of the images whose mask overlaps the truth by more than the threshold; the common rule decides "
+    "for all voters alike. <em>Own rule</em>: each voter's own threshold (CRANE: as many segments as the reference, as "
+    "in the paper; negative mining: the best segment of each image). <em>Matched</em>: every voter selects as many "
+    "segments as the reference. <em>Limit</em>: mean IoU if every segment were labelled by the truth. <em>Better "
+    "by</em>: mean IoU of the reference less the method's, with the p value of a paired bootstrap over images. "
+    "Features are scaled as suits each voter, reference included.</p>"
+)
+GRID_NOTE = "Images from the worst to the best of the leading method, evenly spread; the methods with the best CorLoc."
+# The rule whose CorLoc stands beside the paper's: each method's own threshold after the second voting.
+PAPER_RULE = "printed"
+BENCHMARK_NOTE = (
+    "second: own rule after the second voting, as in the paper; =: less than one shot from the paper's figure. "
+    "How many shots of each class the paper used is inferred."
+)
+LIMIT_NOTE = (
+    "<p>The limit is the result if every segment were labelled by the truth: a low result under a high limit is the "
+    "voter's fault, a low limit the segmenter's.</p>"
+)
+
+
+# Comparison ----------------------------------------------------------------------------------------------------------
+
+
+def name_methods(combinations: Sequence[Combination]) -> dict[Combination, str]:
+    """Names with as many parts as tell the combinations apart: voter, then features, then segmenter."""
+    shown = [name for name in ("features", "segmenter") if len({getattr(one, name) for one in combinations}) > 1]
+    return {one: " · ".join([one.voter, *(getattr(one, name) for name in shown)]) for one in combinations}
+
+
+def list_comparison_rows(comparison: Comparison) -> Rows:
+    """One set: a row per good combination, the best first."""
+    names = name_methods([result.combination for result in comparison.results])
+    rows = [[names[one.combination], *_list_cells(comparison, one)] for one in comparison.rank()]
+    set_off_best(rows, (1, 3, 4, 5, 7))
+    return [[head.format(comparison.reference) for head in HEADS], *rows]
+
+
+def _list_cells(comparison: Comparison, result: Result) -> list[str]:
+    corloc, own, matched = (comparison.measure_corloc(result, rule) for rule in ("common", "own", "matched"))
+    difference = comparison.measure_difference(result)
+    return [
+        f"{corloc.mean:.2f}",
+        f"{corloc.low:.2f}–{corloc.high:.2f}",
+        f"{own.mean:.2f}",
+        f"{matched.mean:.2f}",
+        f"{result.measure_ious().mean():.3f}",
+        f"{result.measure_limits().mean():.3f}",
+        f"{result.segment_ap:.3f}",
+        "" if difference is None else f"{difference.mean:+.3f}".replace("-", "−"),
+        "" if difference is None else f"{difference.p_value:.3f}",
+        f"{result.seconds:.1f}",
+    ]
+
+
+def write_comparison(comparison: Comparison, title: str = "Comparison", examples: str = "") -> Path:
+    """Write ``comparison.html``, ``.md``, ``.csv`` and ``.json`` into its folder; returns the page.
+
+    `examples` is Figure 1 as HTML, from `format_examples`.
+    """
+    folder, figures = comparison.folder, list(_list_figures(comparison))
+    write_text(folder / "comparison.md", format_markdown(list_comparison_rows(comparison)))
+    write_csv(folder / "comparison.csv", figures, list(figures[0]))
+    write_json(folder / "comparison.json", figures)
+    write_text(folder / "comparison.html", format_comparison_page(comparison, title, examples))
+    return folder / "comparison.html"
+
+
+def _list_figures(comparison: Comparison) -> Iterator[dict]:
+    """One record per combination; figures of failed ones are None."""
+    for result in comparison.results:
+        record = {**vars(result.combination), "reason": result.reason, "n_images": len(result.names)}
+        figures = dict.fromkeys(
+            [*(f"corloc_{name}" for name in (*RULES, "low", "high")), "miou", "limit_miou"]
+            + ["segment_ap", "pixel_ap", "seconds"]
+        )
+        if result.is_good:
+            corloc = {rule: comparison.measure_corloc(result, rule) for rule in RULES}
+            figures |= {f"corloc_{rule}": one.mean for rule, one in corloc.items()}
+            figures |= {"corloc_low": corloc["common"].low, "corloc_high": corloc["common"].high}
+            figures |= {"miou": float(result.measure_ious().mean()), "seconds": result.seconds}
+            figures |= {"limit_miou": float(result.measure_limits().mean())}
+            figures |= {"segment_ap": result.segment_ap, "pixel_ap": result.pixel_ap}
+        yield record | figures
+
+
+def format_comparison_page(comparison: Comparison, title: str, examples: str = "") -> str:
+    """The page: the table, failures and warnings, curves, Figures 1 and 2."""
+    names = name_methods([result.combination for result in comparison.results])
+    sections = [("Methods, the best first", format_html(list_comparison_rows(comparison), best=0) + EXPLANATION)]
+    if comparison.failed:
+        rows = [["method", "reason"], *([names[one.combination], one.reason] for one in comparison.failed)]
+        sections.append(("Without a result", format_html(rows, words=True)))
+    notes = [f"{names[one.combination]}: {note}" for one in comparison.good for note in one.notes]
+    sections += _list_notes("Warnings of voters", notes)
+    if comparison.good:
+        best = sorted(comparison.good, key=lambda one: -one.pixel_ap)[:N_CURVES]
+        curves = draw_lines(
+            [
+                Line(f"{names[one.combination]} {one.pixel_ap:.2f}", one.curve.recall, one.curve.precision)
+                for one in best
+            ]
+        )
+        sections.append(("Precision over recall", f'<div class="curves"><figure>{curves}</figure></div>'))
+    sections += [("Figure 1: examples of the data", examples)] if examples else []
+    if heat_maps := format_heat_maps(comparison, names, N_IMAGES, N_METHODS):
+        sections.append(("Figure 2: heat maps by method", heat_maps))
+    n_images = len(comparison.good[0].names) if comparison.good else 0
+    methods = f"{len(comparison.results)} methods on {n_images} images with truth"
+    return format_page(title, f"{methods}; found above {comparison.threshold:g}", sections)
+
+
+def _list_notes(head: str, notes: Sequence[str]) -> list[tuple[str, str]]:
+    """A section with a list of notes; none without notes."""
+    return [(head, "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>")] if notes else []
+
+
+# Benchmark -----------------------------------------------------------------------------------------------------------
+
+
+def list_set_rows(comparisons: Mapping[str, Comparison]) -> Rows:
+    """CorLoc by the common rule: rows are methods, the best mean first; columns are classes or sets."""
+    combinations = dict.fromkeys(one.combination for known in comparisons.values() for one in known.results)
+    names, figures = name_methods(list(combinations)), {}
+    for one in combinations:
+        found = [(known, known.find(one.voter, one.features, one.segmenter)) for known in comparisons.values()]
+        values = [known.measure_corloc(result).mean if result else np.nan for known, result in found]
+        figures[one] = [*values, float(np.mean(values))]
+    order = sorted(combinations, key=lambda one: (-np.nan_to_num(figures[one][-1], nan=-1.0), one))
+    rows = [[names[one], *map(_format, figures[one])] for one in order]
+    set_off_best(rows, range(1, len(comparisons) + 2))
+    return [["method", *comparisons, "mean"], *rows]
+
+
+def _format(value: float) -> str:
+    return NONE if np.isnan(value) else f"{value:.2f}"
+
+
+def list_paper_rows(benchmark: Benchmark) -> Rows:
+    """The paper's methods and ours: CorLoc by their own rule, after second voting, by the common rule; the paper's."""
+    rows = [["method", "voter", "features", "own", "second", "common", "paper", ""]]
+    for method, names in benchmark.rows.items():
+        own, second, common = (benchmark.measure(method, rule).mean() for rule in ("own", PAPER_RULE, "common"))
+        if np.isnan(own):
+            continue
+        paper = benchmark.find_paper(method).mean()
+        is_same = abs(second - paper) < benchmark.resolution
+        known = ["" if np.isnan(paper) else f"{paper:.2f}", "=" if is_same else ""]
+        rows.append([method, *names, *map(_format, (own, second, common)), *known])
+    return rows
+
+
+def list_class_rows(benchmark: Benchmark) -> Rows:
+    """The paper's methods class by class: ours / the paper's, = where less than one shot of that class is between."""
+    rows = [["method", *benchmark.classes]]
+    for method in PAPER_METHODS:
+        ours, paper = benchmark.measure(method, PAPER_RULE), benchmark.find_paper(method)
+        if not np.isnan(ours).all():
+            rows.append([method, *map(_format_pair, ours, paper, benchmark.n_items.values())])
+    return rows
+
+
+def _format_pair(ours: float, paper: float, n_items: int) -> str:
+    if np.isnan(paper):
+        return _format(ours)
+    return f"{_format(ours)} / {paper:.2f}" + (" =" if abs(ours - paper) < 1 / n_items else "")
+
+
+def list_benchmark_tables(benchmark: Benchmark) -> dict[str, Rows]:
+    """Heading to table."""
+    tables = {"CorLoc per class, common rule": list_set_rows(benchmark.classes)}
+    if len(beside := list_paper_rows(benchmark)) > 1:
+        tables["Beside the paper"] = beside
+        if not np.isnan(benchmark.find_paper("eKDE")).all():
+            tables["Class by class, own rule and second voting: ours / the paper's"] = list_class_rows(benchmark)
+    return tables
+
+
+def write_benchmark(benchmark: Benchmark, out: Path | str) -> Path:
+    """Write ``benchmark.html``, ``.md`` and ``.json``; returns the page."""
+    out, tables, notes = Path(out), list_benchmark_tables(benchmark), benchmark.list_notes()
+    counts = ", ".join(f"{name} {count}" for name, count in benchmark.n_items.items())
+    worth = f"One of them is worth at most {benchmark.resolution:.3f} in the mean."
+    subtitle = f"Items with truth: {counts}. {worth} {BENCHMARK_NOTE}"
+    text = "\n".join(f"## {head}\n\n{format_markdown(rows)}" for head, rows in tables.items())
+    listed = "\n## Notes\n\n" + "".join(f"- {note}\n" for note in notes) if notes else ""
+    write_text(out / "benchmark.md", f"# {benchmark.name}\n\n{subtitle}\n\n{text}{listed}")
+    beside = list_paper_rows(benchmark)[1:]
+    write_json(out / "benchmark.json", {"name": benchmark.name, "items": benchmark.n_items, "rows": beside})
+    sections = [(head, format_html(rows)) for head, rows in tables.items()] + _list_notes("Notes", notes)
+    for name, (comparison, found) in benchmark.pictures.items():
+        sections.append((f"Figure 1, examples: {name}", format_examples(*found.folders, found.readers)))
+        names = name_methods([result.combination for result in comparison.results])
+        if grid := format_heat_maps(comparison, names, N_BENCHMARK_IMAGES, N_BENCHMARK_METHODS):
+            sections.append((f"Figure 2, heat maps: {name}", f"{grid}<p>{GRID_NOTE}</p>"))
+    write_text(out / "benchmark.html", format_page(f"Benchmark {benchmark.name}", subtitle, sections))
+    return out / "benchmark.html"
+
+
+# Evaluation ----------------------------------------------------------------------------------------------------------
+
+
+def list_evaluation_rows(evaluation: Evaluation) -> Rows:
+    """Each figure with its interval and the limit of the segments."""
+    figures = evaluation.to_dict()
+    rows = [["", "result", "95 % interval", "limit of the segments"]]
+    for name, key in (("CorLoc", "corloc"), ("mean IoU", "miou")):
+        interval = f"{figures[key + '_low']:.3f} – {figures[key + '_high']:.3f}"
+        rows.append([name, f"{figures[key]:.3f}", interval, f"{figures['limit_' + key]:.3f}"])
+    names = {"segment AP": "segment_ap", "pixel AP": "pixel_ap", "boundary F": "boundary_f"}
+    names |= {f"{name} within 2 px": f"pixel_{name.lower()}" for name in ("precision", "recall", "F")}
+    rows += [[name, _format_figure(figures[key]), "", ""] for name, key in names.items()]
+    if counts := evaluation.instances:
+        rows.append([f"instances found, of {counts.n_true}", _format_figure(counts.recall), "", ""])
+        rows.append([f"correct, of {counts.n_marked} marked instances", _format_figure(counts.precision), "", ""])
+    rows.append(["images", f"{figures['n_images']}", "", ""])
+    if "n_videos" in figures:
+        rows.append(["videos", f"{figures['n_videos']}", "", ""])
+        rows.append([f"video CorLoc, volume > {VIDEO_THRESHOLD:g}", f"{figures['video_corloc']:.3f}", "", ""])
+        rows.append(["frame IoU", f"{figures['frame_miou']:.3f}", "", ""])
+    return rows
+
+
+def list_extent_rows(evaluation: Evaluation) -> Rows:
+    """CorLoc and mean IoU at every extent; only the head for runs with videos."""
+    rows = [["extent", "CorLoc", "mean IoU"]]
+    for one in evaluation.extents:
+        rows.append([f"{one.level}{' (chosen)' if one.chosen else ''}", f"{one.corloc:.3f}", f"{one.miou:.3f}"])
+    return rows
+
+
+def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) -> None:
+    """Write a page: the figures, the curve, and a row per image."""
+    curve = evaluation.ranking.curve
+    sections = [("Figures", format_html(list_evaluation_rows(evaluation)) + LIMIT_NOTE)]
+    if evaluation.extents:
+        sections.append(("Extents, by whole segments", format_html(list_extent_rows(evaluation))))
+    line = Line("pixels of all images", curve.recall, curve.precision)
+    sections.append(("Precision over recall", draw_lines([line])))
+    sections.append(("Images, the worst first", format_html(_list_image_rows(evaluation))))
+    found = f"found means an overlap above {evaluation.threshold:g} ({evaluation.criterion} criterion)"
+    subtitle = f"{evaluation.n_images} images with truth; {found}"
+    write_text(path, format_page(f"Evaluation of {title}", subtitle, sections))
+
+
+def _list_image_rows(evaluation: Evaluation) -> Rows:
+    rows = [["image", "IoU", "limit", "boundary F", "F, 2 px", "found", "instances"]]
+    for one in sorted(evaluation.list_rows(), key=lambda row: (row["iou"], row["name"])):
+        figures = [_format_figure(one[key]) for key in ("iou", "limit", "boundary_f", "pixel_f")]
+        instances = NONE if one["n_true"] is None else f"{one['n_matched']} of {one['n_true']}"
+        rows.append([one["name"], *figures, "yes" if one["found"] else "no", instances])
+    return rows
+
+
+def _format_figure(figure: float | None) -> str:
+    return NONE if figure is None else f"{figure:.3f}"
