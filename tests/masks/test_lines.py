@@ -7,7 +7,6 @@ import pytest
 from segvote.masks import Decided, Drawing, Superpixels, draw_mask
 from segvote.masks.lines import (
     FILTERS,
-    GRAIN,
     N_STEPS,
     PEAK_SHARE,
     STEPS_PER_UNIT,
@@ -95,10 +94,6 @@ def test_peaks_are_quantiles_of_the_responses_of_a_segment(cracked):
     assert (peaks[12] == 0).all()
 
 
-def test_counts_of_nothing_exceed_nothing():
-    assert not measure_tails(np.zeros((2, N_STEPS), dtype=np.int64)).any()
-
-
 def make_decided(user_labels):
     labels = np.repeat(np.arange(4), 20)[None].repeat(60, axis=0)
     heat = np.array([0.9, 0.9, 0.9, 0.1])
@@ -126,13 +121,6 @@ def test_user_labels_keep_lines_out_or_fill_segments(picture):
     assert not labelled[:, :20].any()
     assert labelled[:, 20:40].all()  # no line there: all of the segment
     assert np.array_equal(labelled[:, 40:60], free[:, 40:60])
-
-
-def test_grain_is_smoothed_by_its_gaussian():
-    spot = np.zeros((21, 21, 3), dtype=np.float32)
-    spot[10, 10] = 1
-    found = remove_grain(spot)[..., 0]
-    assert found[10, 11] / found[10, 10] == pytest.approx(np.exp(-0.5 / GRAIN**2), rel=0.02)
 
 
 # Regions or lines.
