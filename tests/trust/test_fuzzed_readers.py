@@ -249,7 +249,6 @@ RECORD_READERS = {
 }
 BOX = "<xmin>1</xmin><ymin>2</ymin><xmax>8</xmax><ymax>9</ymax>"
 VOC = f"<annotation><object><name>cow</name><bndbox>{BOX}</bndbox></object></annotation>"
-CSV = "image,x0,y0,x1,y1\na.png,1,2,8,9\nb.png,0.5,0,3e1,7\n"
 COCO = {
     "images": [{"id": 1, "file_name": "a.png"}],
     "categories": [{"id": 1, "name": "cow"}],
@@ -284,7 +283,6 @@ READERS = {
     "truth of coco": (lambda world: spoil_json(write_export(world, "coco")), read_truth(FILES["coco"]), 1),
     "truth of masks": (spoil_mask, read_truth("masks"), 1),
     "truth of boxes, coco": (spoil_text("boxes.json", json.dumps(COCO), spoil_json), read_truth("boxes.json"), 1),
-    "truth of boxes, csv": (spoil_text("boxes.csv", CSV), read_truth("boxes.csv"), 1),
     "truth of boxes, voc": (spoil_text("voc/a.xml", VOC), read_truth("voc"), 1),
     "weights, .pth": (spoil_weights, lambda world: read_torch_file(world.work / "a.pth"), 1),
     "network, .onnx": (spoil_network, describe_segments, 1),
