@@ -16,7 +16,7 @@ from pycocotools.coco import COCO
 
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
-from segvote.io.exports.base import ExportOptions, Split, place_image, split_instances
+from segvote.io.exports.base import ExportOptions, Split, list_parts, place_image
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.names import FileNamer
 from segvote.types import Annotation, Part
@@ -124,12 +124,12 @@ def test_instances_are_connected_regions_above_a_size():
     mask = MASKS["several parts"].copy()
     mask[0, 30] = True
     annotation = Annotation("a.jpg", *mask.shape, (Part("car", mask, 0.25),))
-    parts = split_instances(annotation, min_area=2).parts
+    parts = list_parts(annotation, make_options(instances=True, min_area=2))
     assert [int(part.mask.sum()) for part in parts] == [24, 36, 22]
     assert {(part.label, part.score) for part in parts} == {("car", 0.25)}
-    assert len(split_instances(annotation, min_area=1).parts) == 4
+    assert len(list_parts(annotation, make_options(instances=True))) == 4
     diagonal = Annotation("a.jpg", 3, 3, (Part("car", np.eye(3, dtype=bool)),))
-    assert len(split_instances(diagonal).parts) == 1  # pixels that meet at a corner
+    assert len(list_parts(diagonal, make_options(instances=True))) == 1  # pixels that meet at a corner
 
 
 def make_rotated_jpeg(path):
@@ -315,9 +315,9 @@ def test_labelme_finds_the_way_to_the_picture(tmp_path):
 
 
 def test_label_studio_addresses_are_quoted(tmp_path):
-    EXPORTS["label-studio"]([Annotation("a b/ü&.jpg", 4, 6)], tmp_path, make_options(image_prefix="http://x/"))
+    EXPORTS["label-studio"]([Annotation("a b/ü&.jpg", 4, 6)], tmp_path, make_options())
     (task,) = json.loads((tmp_path / "tasks.json").read_text())
-    assert task["data"]["image"] == "http://x/a%20b/%C3%BC%26.jpg"
+    assert task["data"]["image"] == "/data/local-files/?d=a%20b/%C3%BC%26.jpg"
     assert task["predictions"] == [{"model_version": "segvote", "result": [], "score": 0.0}]
 
 

@@ -136,7 +136,7 @@ def test_key_frames_have_the_geometry_of_images(run):
     assert len(segments["parents"]) == 2 * n_segments - 1
     table = reopen(run).table
     assert np.isfinite(table.contrasts).all()
-    np.testing.assert_array_equal(np.bincount(table.groups), [5, 5, 5, 5, 5, 1])
+    np.testing.assert_array_equal(np.bincount(table.image_bags), [5, 5, 5, 5, 5, 1])
 
 
 def test_two_voting_key_frames_are_enough_for_all_frames(run, data, monkeypatch):

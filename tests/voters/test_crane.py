@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from segvote.voters.crane import CRANE, _Reach
+from segvote.voters.crane import CRANE, find_inside
 
 
 def count_penalties_slow(X, y):
@@ -23,7 +23,7 @@ def test_reach_is_exact_on_the_rim_far_from_the_origin(rng):
     points = np.concatenate([rims, rng.normal(size=(100, 4)) + 1e4])
     squared = ((voters - rims) ** 2).sum(axis=1)
     expected = cdist(points, voters, "sqeuclidean") <= squared * (1 + 1e-9)
-    np.testing.assert_array_equal(_Reach(voters, squared).list_reached(points), expected)
+    np.testing.assert_array_equal(find_inside(points, voters, squared * (1 + 1e-9)), expected)
 
 
 def test_all_of_several_nearest_are_penalised(rng):

@@ -12,10 +12,6 @@ from segvote.voters.diverse_density import (
     DiverseDensity,
     EMDiverseDensity,
     GEMDiverseDensity,
-    SoftLoss,
-    climb,
-    climb_all,
-    screen_starts,
 )
 
 VOTERS = [DiverseDensity, EMDiverseDensity, GEMDiverseDensity]
@@ -52,22 +48,13 @@ def test_gradient_of_diverse_density_by_finite_differences(small_bags, theta):
 
 
 def test_gradient_of_the_shared_loss_by_finite_differences(small_bags, theta, rng):
-    loss = SoftLoss(small_bags, rng.uniform(size=len(small_bags.X)))
+    loss = BagLoss(small_bags).share(rng.uniform(size=len(small_bags.X)))
     np.testing.assert_allclose(loss(theta)[1], differ(loss, theta), rtol=1e-5, atol=1e-6)
 
 
 def test_losses_of_many_points_are_those_of_each(small_bags, rng):
     loss, thetas = BagLoss(small_bags), rng.uniform(0.2, 1.0, size=(4, 6))
     np.testing.assert_allclose(loss.measure(thetas), [loss(theta)[0] for theta in thetas])
-
-
-def test_climbs_in_lockstep_end_where_each_ends_alone(small_bags):
-    def climb_from(theta, squares, number):
-        return climb(BagLoss(small_bags, squares, number), theta, 5 * number)  # ends sooner or later
-
-    together = climb_all(small_bags, 4, climb_from)
-    alone = [climb(BagLoss(small_bags), theta, 5 * number) for number, theta in enumerate(screen_starts(small_bags, 4))]
-    np.testing.assert_allclose([one.theta for one in together], [one.theta for one in alone], rtol=1e-6)
 
 
 @pytest.mark.parametrize("voter", VOTERS)

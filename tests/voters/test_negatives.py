@@ -1,10 +1,8 @@
 """Voters that use negatives only: each against its plain formula."""
 
 import numpy as np
-import pytest
 from scipy.spatial.distance import cdist
 
-from segvote.kernels import Neighbours
 from segvote.voters.negatives import KNNNegatives, NegativeVotes, NegMin, WeightedNegatives
 
 
@@ -37,14 +35,6 @@ def test_the_vote_is_the_mean_distance_to_near_negatives(planted):
     counted = (planted.y == 0)[None, :] & (planted.bags[:, None] != planted.bags)
     expected = np.sort(np.where(counted, distances, np.inf), axis=1)[:, :3].mean(axis=1)
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("k", [1, 5, 40])
-def test_known_neighbours_give_negative_mining_the_same_scores(planted, k):
-    known = Neighbours.search(planted.X, k, planted.bags)
-    told = NegMin().take_neighbours(known).fit(planted.X, planted.y, bags=planted.bags)
-    searched = NegMin().fit(planted.X, planted.y, bags=planted.bags)
-    np.testing.assert_allclose(told.scores_, searched.scores_, atol=1e-6)
 
 
 def test_negatives_vote_with_the_share_of_negatives_around_them(planted):

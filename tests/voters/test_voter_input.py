@@ -66,7 +66,6 @@ def test_too_many_pairs_are_refused_with_another_voter(name, planted, monkeypatc
         ("knn-negatives", {"n_neighbors": 0}, "n_neighbors"),
         ("manifold-sskde", {"n_tangent": -1}, "n_tangent"),
         ("milboost", {"n_rounds": 0}, "n_rounds"),
-        ("sskde", {"solver": "fast"}, "solver must be one of iterate, closed"),
         ("sskde", {"trust_votes": 1.0}, "trust_votes"),
         ("walk-adapted", {"gain": 0.0}, "gain"),
     ],

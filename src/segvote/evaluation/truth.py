@@ -19,7 +19,7 @@ from segvote.io.decoding import open_picture
 from segvote.io.encodings.rle import decode_rle, encode_rle
 from segvote.io.images import list_images
 from segvote.io.imports import read_any
-from segvote.io.imports.base import match_name
+from segvote.io.imports.base import NameIndex
 from segvote.io.imports.coco import parse_coco_boxes
 from segvote.io.masks import IGNORE, OBJECT, read_mask
 from segvote.io.names import encode_name
@@ -72,7 +72,7 @@ def find_truth(readers: Mapping[str, TruthReader], name: str) -> TruthReader | N
     # Pictures of masks are called as on the disk, annotations as text can hold it.
     for stem in (_cut_extension(name), _cut_extension(encode_name(name))):
         below = stem.split("/", 1)[-1]
-        for wanted in (stem, below, match_name(below, readers) or ""):
+        for wanted in (stem, below, NameIndex(readers).match(below) or ""):
             if wanted in readers:
                 return readers[wanted]
     return None

@@ -16,7 +16,7 @@ from segvote.review.snapshot import Snapshot
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.settings import read_settings
-from segvote.steps.job import write_run
+from segvote.steps.annotate import write_run
 from segvote.steps.reopening import Voted
 from segvote.steps.workers import Resources
 

@@ -155,7 +155,7 @@ class Session:
         voted = self.engine.voting.get_voted()
         with self._doctor:
             if self._duplicates is None:
-                self._duplicates = find_duplicates([one.bag for one in voted.opened.bags])
+                self._duplicates = find_duplicates(voted.opened.bags)
         diagnosis = diagnose_run(self.run, voted, self._duplicates)
         numbers = {bag.name: index for index, bag in enumerate(self.run.bags)}
         flagged = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]

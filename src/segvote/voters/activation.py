@@ -1,7 +1,7 @@
-"""Maps of a network's activation, read at every segment; of the labels only the mean of the *without* segments is used.
+"""Activation maps of a network, read at every segment; of the labels only the mean of the *without* segments is used.
 
 Both systems were made for maps behind a rectifier, whose zero means that nothing is seen. Ours are standardised over
-the segments of a run, so activation is what a channel shows above its mean over the *without* segments.
+the segments of a run, so activation is the part of a channel above its mean over the *without* segments.
 """
 
 from __future__ import annotations
@@ -34,27 +34,25 @@ class AggregationMap(BaseVoter):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _learn(self, segments: Segments) -> np.ndarray:
-        self._rest = segments.X[~segments.positive].mean(axis=0, dtype=np.float64)
-        return self._score(segments.X, segments.bags, segments.prior)
+    def _learn(self, segments: Segments) -> None:
+        self._background = segments.X[~segments.positive].mean(axis=0, dtype=np.float64)
 
     def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
         return float(raw[segments.bag_labels[segments.bags]].mean())
 
-    def _rise(self, X: np.ndarray) -> np.ndarray:
-        return np.maximum(X.astype(np.float64) - self._rest, 0.0)
+    def _activate(self, X: np.ndarray) -> np.ndarray:
+        return np.maximum(X.astype(np.float64) - self._background, 0.0)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return self._rise(X).sum(axis=1)
+        return self._activate(X).sum(axis=1)
 
 
 class ActivationMask(AggregationMap):
     """Foreground by the activations of several layers, each with the same weight, our reading.
 
     The score is the mean over layers of the mean activation of the layer's channels, which are on one scale already.
-    The original fuses the fourth and the fifth group of layers of VGG-16 and smooths with a dense CRF, for which the
-    graph cut along superpixels stands here, with which `annotate` draws masks; how it weighs the layers was not seen by
-    us.
+    The original fuses the fourth and the fifth group of layers of VGG-16, with weights that we have not seen, and
+    smooths with a dense CRF; here `annotate` draws masks by a graph cut along superpixels.
 
     Parameters
     ----------
@@ -70,14 +68,14 @@ class ActivationMask(AggregationMap):
     def __init__(self, blocks: tuple[int, ...] | None = None) -> None:
         self.blocks = blocks
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         n_dims = segments.X.shape[1]
         sizes = np.array([n_dims] if self.blocks is None else self.blocks, dtype=np.int64)
         if sizes.sum() != n_dims or (sizes < 1).any():
             raise BadInputError(f"blocks must be sizes that sum to the {n_dims} features; got {self.blocks}")
         self._sizes = sizes
-        return super()._learn(segments)
+        super()._learn(segments)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         starts = np.cumsum(self._sizes) - self._sizes
-        return (np.add.reduceat(self._rise(X), starts, axis=1) / self._sizes).mean(axis=1)
+        return (np.add.reduceat(self._activate(X), starts, axis=1) / self._sizes).mean(axis=1)

@@ -1,4 +1,4 @@
-"""Bags as voters of multiple-instance learning see them: sorted, summed over, standardised, scored as wholes."""
+"""Bags for the voters of multiple-instance learning: sorted, summed over, standardised, classified as wholes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,12 @@ from segvote.voters.base import BaseVoter, Segments
 
 @dataclass(frozen=True)
 class Bags:
-    """Segments sorted so that each bag is one run of rows.
+    """Segments sorted so that each bag is one run of rows."""
 
-    Attributes
-    ----------
-    X
-        (n, d) float64 features.
-    starts
-        (n_bags,) first row of every bag.
-    labels
-        (n_bags,) bool: the bag is *with*.
-    rows
-        (n,) the training segments the rows are.
-    """
-
-    X: np.ndarray
-    starts: np.ndarray
-    labels: np.ndarray
-    rows: np.ndarray
+    X: np.ndarray  # (n, d) float64
+    starts: np.ndarray  # (n_bags,) first row of every bag
+    labels: np.ndarray  # (n_bags,) bool: the bag is *with*
+    rows: np.ndarray  # (n,) the training segment of each row
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -81,20 +69,17 @@ def sort_bags(X: np.ndarray, codes: np.ndarray, labels: np.ndarray) -> Bags:
 
 
 def group_bags(segments: Segments) -> Bags:
-    """The bags to learn from, corrections taken into account (see the module's first lines)."""
+    """The bags to learn from: a correction is a bag of its own.
+
+    The rest of a *with* bag in which an object was pointed out does not take part.
+    """
     known = segments.user_labels >= 0
     explained = np.isin(segments.bags, segments.bags[segments.user_labels == 1]) & segments.bag_labels[segments.bags]
     codes = np.where(explained, -1, segments.bags)
     # Numbered by their features, not by their place, so that the order of segments does not matter here either.
-    codes[known] = segments.n_bags + _rank_rows(segments.X[known])
+    if known.any():
+        codes[known] = segments.n_bags + np.argsort(np.lexsort(segments.X[known].T[::-1]))
     return sort_bags(segments.X, codes, segments.positive)
-
-
-def _rank_rows(X: np.ndarray) -> np.ndarray:
-    order = np.lexsort(X.T[::-1]) if len(X) else np.empty(0, dtype=np.int64)
-    ranks = np.empty(len(X), dtype=np.int64)
-    ranks[order] = np.arange(len(X))
-    return ranks
 
 
 def spread_out(n_items: int, n_wanted: int) -> np.ndarray:
@@ -118,31 +103,34 @@ def split_bags(values: np.ndarray, labels: np.ndarray) -> float:
 
 
 class BagVoter(BaseVoter):
-    """Base of the voters that learn from whole bags and can say of a bag, too, whether it is *with*.
+    """Base of the voters that learn from whole bags, and classify bags too.
 
     A voter implements ``_fit_bags(bags)`` and ``_score``. Training segments are scored by the decision function that
     was learned from all bags: leaving each bag out would mean learning once per bag.
     """
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         bags = group_bags(segments)
         if bags.labels.all() or not bags.labels.any():
             missing = "*without*" if bags.labels.all() else "*with*"
             raise BadInputError(f"the corrections leave no {missing} bag to learn from; take some of them back")
         self._fit_bags(bags)
         self._bag_threshold = self._find_bag_threshold(bags)
-        return self._score(segments.X, segments.bags, segments.prior)
 
     def _fit_bags(self, bags: Bags) -> None:
         """Learn from whole bags; the voter keeps what `_score` needs."""
         raise NotImplementedError
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
-        """(n_bags,) votes for whole bags: those of the best segment, unless the voter knows better."""
-        return bags.max(self._score(bags.X, np.full(len(bags.X), -1), np.ones(len(bags.X))))
+        """(n_bags,) votes for whole bags: by default those of the best segment."""
+        return bags.max(self._score_rows(bags))
+
+    def _score_rows(self, bags: Bags) -> np.ndarray:
+        """(n,) votes for the segments of bags."""
+        return self._score(bags.X, bags.codes, np.ones(len(bags.X)))
 
     def _find_bag_threshold(self, bags: Bags) -> float:
-        """What divides bags; 0 where the votes have a natural zero."""
+        """The threshold on votes for bags; 0 where the votes have a natural zero."""
         return 0.0
 
     def decision_bags(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
@@ -150,10 +138,10 @@ class BagVoter(BaseVoter):
 
         Parameters
         ----------
-        X
-            (n_segments, d) features of segments.
-        bags
-            (n_segments,) bag ids.
+        X : (n_segments, d) float
+            Features of segments.
+        bags : (n_segments,) array
+            Bag ids.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
@@ -175,12 +163,12 @@ class Standard:
     centre: np.ndarray
     spread: np.ndarray
 
+    @classmethod
+    def learn(cls, X: np.ndarray) -> Standard:
+        """Of the columns of (n, d); a column that never changes keeps a spread of one."""
+        spread = X.std(axis=0, dtype=np.float64)
+        return cls(X.mean(axis=0, dtype=np.float64), np.where(spread > 1e-12, spread, 1.0))
+
     def apply(self, X: np.ndarray) -> np.ndarray:
         """(n, d) float64."""
         return (X - self.centre) / self.spread
-
-
-def learn_standard(X: np.ndarray) -> Standard:
-    """Centre and spread of the columns of (n, d); a column that never changes keeps a spread of one."""
-    spread = X.std(axis=0, dtype=np.float64)
-    return Standard(X.mean(axis=0, dtype=np.float64), np.where(spread > 1e-12, spread, 1.0))

@@ -18,7 +18,7 @@ from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, sum_kernel
 from segvote.voters.bags import spread_out
 from segvote.voters.base import Segments
-from segvote.voters.kernel_votes import N_TYPICAL, average_kernels, find_typical_distance
+from segvote.voters.kernel_votes import average_kernels, choose_bandwidth
 
 READINGS = ("absolute-difference", "difference", "discrepancy", "separate")
 WINDOW = "window"
@@ -133,7 +133,7 @@ def _measure_gains(segments: Segments, asked: np.ndarray, side: np.ndarray, grid
 
 def measure_unit(segments: Segments) -> float:
     """The typical distance: median over all segments of the distances to the ten nearest of other bags."""
-    return find_typical_distance(segments.X, segments.X, N_TYPICAL, segments.bags, segments.bags)
+    return choose_bandwidth(None, segments.X, segments.X, segments.bags, segments.bags)
 
 
 def search_window(

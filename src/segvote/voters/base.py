@@ -1,8 +1,8 @@
-"""The contract of every voter: scikit-learn's outside, one private idea inside; input is checked once, here.
+"""The base class of voters: a scikit-learn estimator around one private idea; input is checked once, here.
 
-A voter implements ``_learn(segments)``, which returns the score of every training segment by other bags only,
-and ``_score(X, bags, prior)``, the same decision function for segments never seen. The base class checks input, sets
-the threshold and gives `predict`, `predict_proba` and `explain` their common meaning.
+A voter implements ``_learn(segments)``, which keeps what its decision function needs, and ``_score(X, bags, prior)``,
+the decision function for any segments; training segments of their own bags are left out. The base class sets the
+threshold and gives `predict`, `predict_proba` and `explain` their common meaning.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, otsu_threshold
-from segvote.method.explanation import Explanation, group_by_bag
 from segvote.method.table import encode_labels
+from segvote.method.vote import Explanation, group_by_bag
 
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
 
 # A bag id no training segment has: nothing is left out for segments of an unknown bag.
 NO_BAG = -1
 
-# Training segments, what each adds to the score of one segment (signed), and what no segment is answerable for.
+# Training segments, the signed amount that each adds to the score of one segment, and the intercept.
 Votes = tuple[np.ndarray, np.ndarray, float]
 
 
@@ -36,29 +36,28 @@ class BaseVoter(BaseEstimator):
 
     Attributes
     ----------
-    classes_
+    classes_ : (2,) array
         The two labels, the one that means *with* last.
-    scores_
-        (n_segments,) score f of every training segment, own bag left out; above 0 means object.
-    weights_
-        (n_segments,) soft label in [0, 1]; 0 on segments of *without* bags.
-    threshold_
-        What was subtracted from the raw votes so that 0 divides object from background.
-    n_iter_
+    scores_ : (n_segments,) float
+        Score f of every training segment, own bag left out; above 0 means object.
+    weights_ : (n_segments,) float
+        Soft label in [0, 1]; 0 on segments of *without* bags.
+    threshold_ : float
+        Subtracted from the raw votes so that 0 divides object from background.
+    n_iter_ : int
         Number of rounds of voting.
     """
 
-    # Whether features keep their lengths instead of blocks of length one, by what was measured for each voter
-    # (docs/voters.md): where little is seen a vector is short, and made long it is noise.
+    # Whether features keep their lengths instead of blocks of length one: measured for each voter (docs/voters.md).
     wants_lengths: ClassVar[bool] = False
 
-    # Bags, priors and corrections go along wherever scikit-learn's metadata routing is on.
-    __metadata_request__fit = {"bags": True, "prior": True, "user_labels": True}  # noqa: RUF012
+    # For scikit-learn's metadata routing.
+    __metadata_request__fit = {"bags": True, "prior": True, "user_labels": True, "neighbours": True}  # noqa: RUF012
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        # Not a classifier of segments, whose labels are unknown, but two labels are all that it takes.
+        # The labels of segments are unknown, so that this is no classifier of them; but it takes two labels only.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
@@ -69,31 +68,43 @@ class BaseVoter(BaseEstimator):
         bags: np.ndarray | None = None,
         prior: np.ndarray | None = None,
         user_labels: np.ndarray | None = None,
+        neighbours: Neighbours | None = None,
     ) -> BaseVoter:
         """Let the segments vote.
 
         Parameters
         ----------
-        X
-            (n_segments, d) features.
-        y
-            (n_segments,) the bag's label copied to its segments: {0, 1}, {-1, 1}, bool, or two strings.
-        bags
-            (n_segments,) bag ids; default: every segment is a bag of its own.
-        prior
-            (n_segments,) background prior in [0, 1]; default 1.
-        user_labels
-            (n_segments,) corrections by the user: -1 unknown, 0 background, 1 object.
+        X : (n_segments, d) float
+            Features.
+        y : (n_segments,) array
+            The bag's label copied to its segments: {0, 1}, {-1, 1}, bool, or two strings.
+        bags : (n_segments,) array, optional
+            Bag ids; default: every segment is a bag of its own.
+        prior : (n_segments,) float, optional
+            Background prior in [0, 1]; default 1.
+        user_labels : (n_segments,) int, optional
+            Corrections: -1 unknown, 0 background, 1 object.
+        neighbours : Neighbours, optional
+            The `n_searched` neighbours of the segments, where they are known already.
         """
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
-        _check_scale(X)
+        largest = max(float(X.max(initial=0)), -float(X.min(initial=0)))
+        if 0 < largest < SMALLEST:
+            raise BadInputError(
+                f"features of at most {largest:.1e} are too small to tell apart; multiply them, or scale them"
+            )
         check_classification_targets(y)
         self.classes_, labels = encode_labels(y)
         segments = check_segments(X, labels, bags, prior, user_labels)
+        if neighbours is not None and len(neighbours) != len(X):
+            raise BadInputError(f"neighbours are of {len(neighbours)} segments; got {len(X)} segments")
         self._bag_names = np.unique(bags) if bags is not None else np.arange(len(X))
         self.n_iter_ = 1
-        raw = self._learn(segments)
+        self._neighbours = neighbours
+        self._learn(segments)
+        del self._neighbours  # large, and of use for the training segments only
         self._segments = segments
+        raw = self._score_training(segments)
         self.threshold_ = self._find_threshold(raw, segments)
         self.scores_ = raw - self.threshold_
         self.weights_ = self._weigh(raw, segments)
@@ -101,35 +112,20 @@ class BaseVoter(BaseEstimator):
 
     @property
     def n_searched(self) -> int:
-        """How many of the nearest segments of other bags a fit asks for; 0: it can do nothing with them."""
+        """How many nearest segments of other bags `fit` searches, unless they are given; 0: none."""
         return 0
 
-    def take_neighbours(self, neighbours: Neighbours) -> BaseVoter:
-        """Give the next `fit` the `n_searched` neighbours of its segments, that are known already."""
-        self._taken = neighbours
-        return self
-
-    @property
-    def has_neighbours(self) -> bool:
-        """Whether the next `fit` was given neighbours that are known already."""
-        return "_taken" in self.__dict__
-
-    def _find_neighbours(self, segments: Segments, n_neighbors: int) -> Neighbours:
-        """Those taken, once; else those searched."""
-        taken: Neighbours | None = self.__dict__.pop("_taken", None)
-        if taken is None:
-            return Neighbours.search(segments.X, n_neighbors, segments.bags)
-        if len(taken) != len(segments):
-            raise BadInputError(f"the neighbours taken are of {len(taken)} segments; got {len(segments)}")
-        return taken
-
-    def _learn(self, segments: Segments) -> np.ndarray:
-        """Votes for every training segment, own bag left out; the voter keeps what `_score` needs."""
+    def _learn(self, segments: Segments) -> None:
+        """Keep what `_score` needs."""
         raise NotImplementedError
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """Votes for segments never seen; `bags` are training bag numbers to leave out, or NO_BAG."""
+        """(n,) votes for segments; `bags` are training bag numbers to leave out, or NO_BAG."""
         raise NotImplementedError
+
+    def _score_training(self, segments: Segments) -> np.ndarray:
+        """(n_segments,) votes for the training segments."""
+        return self._score(segments.X, segments.bags, segments.prior)
 
     def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
         return otsu_threshold(raw)
@@ -204,42 +200,18 @@ class BaseVoter(BaseEstimator):
         return np.empty(0, dtype=np.int64), np.empty(0), float(score)
 
 
-def _check_scale(X: np.ndarray) -> None:
-    """Refuse features whose squared distances vanish in single precision; all zero is all right."""
-    largest = max(float(X.max(initial=0)), -float(X.min(initial=0)))
-    if 0 < largest < SMALLEST:
-        raise BadInputError(
-            f"features of at most {largest:.1e} are too small to tell apart; multiply them, or scale them"
-        )
-
-
 @dataclass(frozen=True)
 class Segments:
-    """Segments of all bags.
+    """Segments of all bags."""
 
-    Attributes
-    ----------
-    X
-        (n_segments, d) features.
-    positive
-        (n_segments,) bool: the segment belongs to P, the segments that may be object. These are the segments of *with*
-        bags, less those with the user label background, plus those with the user label object anywhere.
-    bags
-        (n_segments,) int: bag ids 0 .. n_bags-1.
-    prior
-        (n_segments,) in [0, 1]: background prior, the factor g of the walk.
-    user_labels
-        (n_segments,) int8: -1 unknown, 0 background, 1 object.
-    bag_labels
-        (n_bags,) bool: the bag is *with*.
-    """
-
-    X: np.ndarray
+    X: np.ndarray  # (n_segments, d)
+    # (n_segments,) bool: the segment belongs to P, the segments that may be object. These are the segments of *with*
+    # bags, less those with the user label background, plus those with the user label object anywhere.
     positive: np.ndarray
-    bags: np.ndarray
-    prior: np.ndarray
-    user_labels: np.ndarray
-    bag_labels: np.ndarray
+    bags: np.ndarray  # (n_segments,) int: bag ids 0 .. n_bags-1
+    prior: np.ndarray  # (n_segments,) in [0, 1]: background prior, the factor g of the walk
+    user_labels: np.ndarray  # (n_segments,) int8: -1 unknown, 0 background, 1 object
+    bag_labels: np.ndarray  # (n_bags,) bool: the bag is *with*
 
     def __len__(self) -> int:
         return len(self.X)
@@ -259,7 +231,14 @@ def check_segments(
     """Check lengths and values and give every bag a number; parameters as for `BaseVoter.fit`, labels as bool."""
     n_segments = len(X)
     codes = np.arange(n_segments) if bags is None else np.unique(_check_length("bags", bags, X), return_inverse=True)[1]
-    bag_labels = _check_bag_labels(codes, labels, bags)
+    n_with, n_all = np.bincount(codes, weights=labels), np.bincount(codes)
+    mixed = np.flatnonzero((n_with > 0) & (n_with < n_all))
+    if len(mixed):
+        name = np.unique(np.asarray(bags))[mixed[0]]
+        raise BadInputError(
+            f"a bag is *with* or *without*, so all its segments share one label; bag {name!r} has both. "
+            "Give y per bag and copy it to the bag's segments"
+        )
     prior = np.ones(n_segments) if prior is None else _check_length("prior", prior, X).astype(float)
     if not ((prior >= 0) & (prior <= 1)).all():
         raise BadInputError("prior must lie in [0, 1] for every segment; clip it or give None")
@@ -269,7 +248,7 @@ def check_segments(
     if not np.isin(user_labels, (-1, 0, 1)).all():
         raise BadInputError("user_labels must be -1 (unknown), 0 (background) or 1 (object) for every segment")
     positive = np.where(user_labels < 0, labels, user_labels == 1)
-    return Segments(X, positive, codes, prior, user_labels.astype(np.int8), bag_labels)
+    return Segments(X, positive, codes, prior, user_labels.astype(np.int8), n_with > 0)
 
 
 def _check_length(name: str, values: np.ndarray, X: np.ndarray) -> np.ndarray:
@@ -277,16 +256,3 @@ def _check_length(name: str, values: np.ndarray, X: np.ndarray) -> np.ndarray:
     if values.shape != (len(X),):
         raise BadInputError(f"{name} must have one value per segment, shape ({len(X)},); got shape {values.shape}")
     return values
-
-
-def _check_bag_labels(codes: np.ndarray, labels: np.ndarray, bags: np.ndarray | None) -> np.ndarray:
-    n_with = np.bincount(codes, weights=labels)
-    n_all = np.bincount(codes)
-    mixed = np.flatnonzero((n_with > 0) & (n_with < n_all))
-    if len(mixed):
-        name = np.unique(np.asarray(bags))[mixed[0]]
-        raise BadInputError(
-            f"a bag is *with* or *without*, so all its segments share one label; bag {name!r} has both. "
-            "Give y per bag and copy it to the bag's segments"
-        )
-    return n_with > 0

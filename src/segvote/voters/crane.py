@@ -11,7 +11,7 @@ from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import check_pairs
 
 QUERIES_PER_BLOCK = 1024
-# Float32 products know a squared distance to about this fraction of the squared norms.
+# Error of a squared distance from a float32 product, as a fraction of the squared norms.
 PRODUCT_ERROR = 2e-6
 # Segments as near as the nearest *with* segment are penalised too: the same pair measured twice may differ by this.
 SAME_DISTANCE = 1e-9
@@ -53,7 +53,7 @@ class CRANE(BaseVoter):
         self.s_cut = s_cut
         self.ties = ties
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         if self.ties not in self.TIES:
             raise BadInputError(f"ties must be one of {', '.join(self.TIES)}; got {self.ties!r}")
         positives, self._negatives = np.flatnonzero(segments.positive), np.flatnonzero(~segments.positive)
@@ -61,19 +61,25 @@ class CRANE(BaseVoter):
         squared = _measure_nearest(segments, self._negatives, positives)
         if self.s_cut is not None:
             squared[squared > self.s_cut**2] = EMPTY
-        self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
-        self._reach = _Reach(self._voters, squared)
+        self._voters, self._voter_bags, self._radii = (
+            segments.X[self._negatives],
+            segments.bags[self._negatives],
+            squared * (1 + SAME_DISTANCE),
+        )
+
+    def _score_training(self, segments: Segments) -> np.ndarray:
         penalties = self._count_penalties(segments.X, segments.bags)
-        self.tie_fraction_ = float((penalties[positives] == 0).mean())
+        self.tie_fraction_ = float((penalties[segments.positive] == 0).mean())
         return self._break_ties(penalties, segments.X, segments.bags)
 
     def _count_penalties(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
         """How many negatives are as near to x as to their nearest *with* segment of the training set, or nearer."""
         blocks = gen_batches(len(X), QUERIES_PER_BLOCK)
-        return np.concatenate([self._list_drawn(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
+        return np.concatenate([self._list_penalties(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
 
-    def _list_drawn(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
-        return self._reach.list_reached(X) & (bags[:, None] != self._voter_bags)
+    def _list_penalties(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        """(n, n_negatives) bool: the negative penalises x."""
+        return find_inside(X, self._voters, self._radii) & (bags[:, None] != self._voter_bags)
 
     def _break_ties(self, penalties: np.ndarray, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
         if self.ties == "none":
@@ -87,9 +93,9 @@ class CRANE(BaseVoter):
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         bags = np.array([bag])
-        drawn = np.flatnonzero(self._list_drawn(x[None, :], bags)[0])
+        penalties = np.flatnonzero(self._list_penalties(x[None, :], bags)[0])
         tie_break = self._break_ties(np.zeros(1), x[None, :], bags)[0]
-        return self._negatives[drawn], -np.ones(len(drawn)), float(tie_break - self.threshold_)
+        return self._negatives[penalties], -np.ones(len(penalties)), float(tie_break - self.threshold_)
 
 
 def _measure_nearest(segments: Segments, negatives: np.ndarray, positives: np.ndarray) -> np.ndarray:
@@ -103,36 +109,26 @@ def _measure_nearest(segments: Segments, negatives: np.ndarray, positives: np.nd
     nearest = np.full(len(negatives), np.inf)
     for column in found.T:
         known = np.flatnonzero(column >= 0)
-        squared = _measure(X[negatives[known]].astype(np.float64), X[positives[column[known]]].astype(np.float64))
+        squared = _sum_squares(X[negatives[known]].astype(np.float64) - X[positives[column[known]]])
         nearest[known] = np.minimum(nearest[known], squared)
     return np.where(np.isfinite(nearest), nearest, EMPTY)
 
 
-class _Reach:
-    """Balls around the voters; a float32 product says which of them hold a point, doubtful pairs are measured again."""
-
-    def __init__(self, voters: np.ndarray, squared_radii: np.ndarray) -> None:
-        self._centre = voters.mean(axis=0, dtype=np.float64)
-        self._voters = voters.astype(np.float64) - self._centre
-        self._squared = squared_radii * (1 + SAME_DISTANCE)
-        self._norms = np.einsum("ij,ij->i", self._voters, self._voters)
-        self._narrow = np.ascontiguousarray(self._voters.T, dtype=np.float32)
-
-    def list_reached(self, X: np.ndarray) -> np.ndarray:
-        """(n, n_voters) bool: x lies in the voter's ball, its rim included."""
-        points = X.astype(np.float64) - self._centre
-        norms = np.einsum("ij,ij->i", points, points)
-        # |x|^2 - 2 x.v + |v|^2 - r^2, below 0 inside.
-        excess = -2 * (points.astype(np.float32) @ self._narrow)
-        excess += norms[:, None].astype(np.float32)
-        excess += (self._norms - self._squared).astype(np.float32)
-        scale = norms.max(initial=0.0) + self._norms.max(initial=0.0)
-        rows, columns = np.nonzero(np.abs(excess) <= PRODUCT_ERROR * scale)
-        inside = excess < 0
-        inside[rows, columns] = _measure(points[rows], self._voters[columns]) <= self._squared[columns]
-        return inside
+def find_inside(X: np.ndarray, centres: np.ndarray, squared_radii: np.ndarray) -> np.ndarray:
+    """(n, n_balls) bool: x lies in the ball, its rim included; pairs too close for a float32 product are measured."""
+    origin = centres.mean(axis=0, dtype=np.float64)
+    points, centres = X.astype(np.float64) - origin, centres.astype(np.float64) - origin
+    norms, centre_norms = _sum_squares(points), _sum_squares(centres)
+    # |x|^2 - 2 x.c + |c|^2 - r^2, below 0 inside.
+    excess = -2 * (points.astype(np.float32) @ np.ascontiguousarray(centres.T, dtype=np.float32))
+    excess += norms[:, None].astype(np.float32)
+    excess += (centre_norms - squared_radii).astype(np.float32)
+    scale = norms.max(initial=0.0) + centre_norms.max(initial=0.0)
+    rows, columns = np.nonzero(np.abs(excess) <= PRODUCT_ERROR * scale)
+    inside = excess < 0
+    inside[rows, columns] = _sum_squares(points[rows] - centres[columns]) <= squared_radii[columns]
+    return inside
 
 
-def _measure(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    gap = left - right
-    return np.einsum("ij,ij->i", gap, gap)
+def _sum_squares(X: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", X, X)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import gen_batches
 
-from segvote.kernels.gaussian import fill_up
+from segvote.kernels import fill_kernel
 from segvote.voters.bags import group_bags, sort_bags
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import KernelVoter, check_pairs, choose_bandwidth, sum_votes
@@ -20,8 +20,8 @@ from segvote.voters.kernel_votes import KernelVoter, check_pairs, choose_bandwid
 SAME_MODE = 0.5
 SMALLEST_STEP = 1e-3
 TINY = np.finfo(float).tiny
-QUERIES_PER_BLOCK = 128
-# A *with* bag in which nothing is near counts as if it were filed wrongly this often: its logarithm stays finite.
+QUERIES_PER_BLOCK = 256
+# Probability of a wrong bag label, so that the logarithm stays finite for a *with* bag in which nothing is near.
 MISFILED = 1e-3
 # A segment equal to a negative is background to this precision.
 LARGEST_KERNEL = 1 - 1e-6
@@ -59,17 +59,15 @@ class SKDE(KernelVoter):
         self.n_starts = n_starts
         self.max_iter = max_iter
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         check_pairs("SKDE", len(segments), len(segments))
         X, bags, positive = segments.X, segments.bags, segments.positive
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, X, bags, bags)
         self._choose_voters(segments, np.arange(len(X)))
         self._amounts = np.where(positive, 1 / max(positive.sum(), 1), -1 / max((~positive).sum(), 1))
-        votes = self._score(X, bags, segments.prior)
-        self._climb(segments, votes)
-        return votes
 
-    def _climb(self, segments: Segments, votes: np.ndarray) -> None:
+    def _score_training(self, segments: Segments) -> np.ndarray:
+        votes = super()._score_training(segments)
         # Sorted, so that the order of segments does not decide which of equals climb.
         candidates = sort_bags(segments.X, np.where(segments.positive, 0, -1), segments.positive)
         best = np.argsort(-votes[candidates.rows], kind="stable")[: self.n_starts]
@@ -78,6 +76,7 @@ class SKDE(KernelVoter):
         )
         heights = sum_votes(points, self._voters, self.bandwidth_, self._amounts)
         self.modes_, self.mode_scores_ = _merge(points, heights, SAME_MODE * self.bandwidth_)
+        return votes
 
 
 def shift_to_modes(
@@ -144,18 +143,14 @@ class Evidence(BaseVoter):
     def __init__(self, bandwidth: float | None = None) -> None:
         self.bandwidth = bandwidth
 
-    def _learn(self, segments: Segments) -> np.ndarray:
-        check_pairs("evidence confidence", len(segments), len(segments))
+    def _learn(self, segments: Segments) -> None:
         X, bags = segments.X, segments.bags
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, X, bags, bags)
         self._groups = group_bags(segments)
         self._group_bags = bags[self._groups.rows[self._groups.starts]]
-        self._center = self._groups.X.mean(axis=0)
-        self._voters = _append_norms(self._groups.X - self._center)
-        return self._score(X, bags, segments.prior)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        check_pairs("evidence confidence", len(X), len(self._voters))
+        check_pairs("evidence confidence", len(X), len(self._groups.X))
         blocks = gen_batches(len(X), QUERIES_PER_BLOCK)
         return np.concatenate([self._list_bag_votes(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
 
@@ -172,28 +167,16 @@ class Evidence(BaseVoter):
         return votes
 
     def _measure(self, X: np.ndarray) -> np.ndarray:
-        """(n, n_voters) float32 kernels by one product."""
-        queries = _prepend_norms(fill_up(X) - self._center)
-        half = queries @ self._voters.T
-        half *= np.float32(1 / self.bandwidth_**2)
-        return np.minimum(np.exp(np.minimum(half, 0, out=half), out=half), np.float32(LARGEST_KERNEL))[: len(X)]
+        """(n, n_voters) float32 kernels."""
+        return np.minimum(fill_kernel(X, self._groups.X, self.bandwidth_), np.float32(LARGEST_KERNEL))
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
-        """A bag speaks through its most similar segment."""
+        # The vote of a bag is shown at its most similar segment.
         amounts = self._list_bag_votes(x[None, :], np.array([bag]))[0]
-        speakers = self._groups.find_best(self._measure(x[None, :])[0])
+        nearest = self._groups.find_best(self._measure(x[None, :])[0])
         counted = self._group_bags != bag
-        return self._groups.rows[speakers[counted]], amounts[counted], -self.threshold_
+        return self._groups.rows[nearest[counted]], amounts[counted], -self.threshold_
 
 
 def _sum_squares(X: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
-
-
-def _append_norms(X: np.ndarray) -> np.ndarray:
-    return np.column_stack([X, np.ones(len(X)), -0.5 * _sum_squares(X)]).astype(np.float32)
-
-
-def _prepend_norms(X: np.ndarray) -> np.ndarray:
-    """The other half of a product that is minus half the squared distance."""
-    return np.column_stack([X, -0.5 * _sum_squares(X), np.ones(len(X))]).astype(np.float32)

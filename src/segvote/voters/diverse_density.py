@@ -1,17 +1,13 @@
-"""Concepts: a point and a scale per feature, ``P(x) = exp(-sum_k s_k^2 (x_k - t_k)^2)``, and how bags agree with one.
+"""Diverse density: a point and a scale per feature, ``P(x) = exp(-sum_k s_k^2 (x_k - t_k)^2)``, that fit the bags best.
 
-The likelihood is that of diverse density, ``prod_with (1 - prod_j (1 - P_ij)) prod_without prod_j (1 - P_ij)``,
-computed in logarithms with its gradient. Bags of one segment turn it into the likelihood EM-DD climbs. Most of the time
-goes into products of the table of segments with vectors. Climbs therefore run side by side, each in a thread, and one
-product with a matrix serves all of them: it reads the table once.
+The likelihood is ``prod_with (1 - prod_j (1 - P_ij)) prod_without prod_j (1 - P_ij)``, computed in logarithms with its
+gradient and climbed from several *with* segments. Bags of one segment turn it into the likelihood EM-DD climbs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from threading import Condition
 
 import numpy as np
 from scipy.optimize import minimize
@@ -19,7 +15,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
-from segvote.voters.bags import Bags, BagVoter, learn_standard, spread_out
+from segvote.voters.bags import Bags, BagVoter, Standard, spread_out
 
 # Squared distances are kept in this range: beyond, a probability is 0 or 1 to the last digit and has no logarithm.
 NEAREST, FARTHEST = 1e-9, 600.0
@@ -33,7 +29,7 @@ SAME_CONCEPT = 1.0
 
 @dataclass(frozen=True)
 class Concept:
-    """A point (d,), a scale (d,) and the loss they were left with; `theta` is point and scale in one vector."""
+    """A point (d,), a scale (d,) and their loss; `theta` is point and scale in one vector."""
 
     point: np.ndarray
     scale: np.ndarray
@@ -53,110 +49,62 @@ class Concept:
         return np.einsum("ij,j->i", (X - self.point) ** 2, self.scale**2)
 
 
-class Squares:
-    """``q = sum_k s_k^2 (x_k - t_k)^2`` of all rows of X, and gradients, for `n_climbs` threads in lockstep.
+class BagLoss:
+    """Minus the logarithm of diverse density, and its gradient, as functions of ``theta = (point, scale)``."""
 
-    Every call waits until all climbs have asked for a product or have left: those of one kind are then one product. As
-    each climb asks in its own order, the answers do not depend on which thread was faster.
-    """
+    def __init__(self, bags: Bags) -> None:
+        self.bags, self._positive, self._sizes = bags, bags.positive, bags.sizes
+        self._table = np.hstack([bags.X, bags.X**2])
 
-    def __init__(self, X: np.ndarray, n_climbs: int = 1) -> None:
-        self._table, self._n_climbs = np.hstack([X, X**2]), n_climbs
-        self._asked: dict[int, tuple[bool, np.ndarray]] = {}
-        self._answers: dict[int, np.ndarray] = {}
-        self._changed = Condition()
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        squares = self.measure_squares(theta).clip(NEAREST, FARTHEST)
+        background = np.log(-np.expm1(-squares))  # log(1 - P_ij)
+        no_object, some_object = self._measure_bags(background)
+        loss = -np.where(self.bags.labels, some_object, no_object).sum()
+        # d log p_i / d q_ij = -P_ij (1 - p_i) / ((1 - P_ij) p_i), d log(1 - P) / d q = P / (1 - P).
+        draw = np.repeat(np.where(self.bags.labels, no_object - some_object, 0.0), self._sizes)
+        slopes = np.exp(draw - squares - background)
+        slopes = np.where(self._positive, slopes, -slopes)
+        return float(loss), self.differentiate(theta, slopes)
 
-    def measure(self, theta: np.ndarray, climb: int = 0) -> np.ndarray:
-        """(n,) q by theta (2 d,), or (m, n) by (m, 2 d)."""
+    def measure(self, theta: np.ndarray) -> np.ndarray:
+        """() the loss alone by (2 d,), or (m,) by (m, 2 d)."""
+        squares = self.measure_squares(theta).clip(NEAREST, FARTHEST)
+        no_object, some_object = self._measure_bags(np.log(-np.expm1(-squares)).T)
+        return -np.where(self.bags.labels, some_object.T, no_object.T).sum(axis=-1)
+
+    def share(self, shares: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        """The loss of generalised EM, ``sum_with sum_j r_ij q_ij - sum_without log(1 - P)``, by shares r (n,)."""
+
+        def measure(theta: np.ndarray) -> tuple[float, np.ndarray]:
+            squares = self.measure_squares(theta).clip(NEAREST, FARTHEST)
+            background = np.log(-np.expm1(-squares))
+            loss = np.where(self._positive, shares * squares, -background).sum()
+            slopes = np.where(self._positive, shares, -np.exp(-squares - background))
+            return float(loss), self.differentiate(theta, slopes)
+
+        return measure
+
+    def measure_squares(self, theta: np.ndarray) -> np.ndarray:
+        """(n,) ``q = sum_k s_k^2 (x_k - t_k)^2`` by theta (2 d,), or (m, n) by (m, 2 d)."""
         point, scale = np.split(theta, 2, axis=-1)
         weights = scale**2
         factors = np.concatenate([-2 * weights * point, weights], axis=-1)
-        return self._multiply(factors, False, climb) + (weights * point**2).sum(axis=-1, keepdims=True)
+        return factors @ self._table.T + (weights * point**2).sum(axis=-1, keepdims=True)
 
-    def differentiate(self, theta: np.ndarray, slopes: np.ndarray, climb: int = 0) -> np.ndarray:
+    def differentiate(self, theta: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """The gradient of a loss whose derivative by every row's q is `slopes`."""
         point, scale = np.split(theta, 2)
-        moment, moment_2 = np.split(self._multiply(slopes, True, climb), 2)
+        moment, moment_2 = np.split(slopes @ self._table, 2)
         total = slopes.sum()
         by_point = -2 * scale**2 * (moment - total * point)
         by_scale = 2 * scale * (moment_2 - 2 * point * moment + total * point**2)
         return np.concatenate([by_point, by_scale])
 
-    def leave(self) -> None:
-        """One climb has ended; the others do not wait for it any more."""
-        with self._changed:
-            self._n_climbs -= 1
-            self._answer()
-
-    def _multiply(self, vectors: np.ndarray, by_rows: bool, climb: int) -> np.ndarray:
-        """Products with rows of the table, or (`by_rows`) sums of its rows."""
-        with self._changed:
-            self._asked[climb] = by_rows, vectors
-            self._answer()
-            self._changed.wait_for(lambda: climb in self._answers)
-            return self._answers.pop(climb)
-
-    def _answer(self) -> None:
-        if not self._asked or len(self._asked) < self._n_climbs:
-            return
-        for by_rows, table in ((False, self._table.T), (True, self._table)):
-            chosen = sorted(climb for climb, (kind, _) in self._asked.items() if kind == by_rows)
-            if chosen:
-                products = np.stack([self._asked[climb][1] for climb in chosen]) @ table
-                self._answers.update(zip(chosen, products, strict=True))
-        self._asked.clear()
-        self._changed.notify_all()
-
-
-class BagLoss:
-    """Minus the logarithm of diverse density, and its gradient, as functions of ``theta = (point, scale)``.
-
-    `squares` are those of the bags where they are shared with other climbs, of which this is number `climb`.
-    """
-
-    def __init__(self, bags: Bags, squares: Squares | None = None, climb: int = 0) -> None:
-        self._bags, self._positive, self._sizes = bags, bags.positive, bags.sizes
-        self._squares, self._climb = squares or Squares(bags.X), climb
-
-    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        squares = self._squares.measure(theta, self._climb).clip(NEAREST, FARTHEST)
-        background = np.log(-np.expm1(-squares))  # log(1 - P_ij)
-        no_object, some_object = self._measure_bags(background)
-        loss = -np.where(self._bags.labels, some_object, no_object).sum()
-        # d log p_i / d q_ij = -P_ij (1 - p_i) / ((1 - P_ij) p_i), d log(1 - P) / d q = P / (1 - P).
-        draw = np.repeat(np.where(self._bags.labels, no_object - some_object, 0.0), self._sizes)
-        slopes = np.exp(draw - squares - background)
-        slopes = np.where(self._positive, slopes, -slopes)
-        return float(loss), self._squares.differentiate(theta, slopes, self._climb)
-
-    def measure(self, theta: np.ndarray) -> np.ndarray:
-        """() the loss alone by (2 d,), or (m,) by (m, 2 d)."""
-        squares = self._squares.measure(theta, self._climb).clip(NEAREST, FARTHEST)
-        no_object, some_object = self._measure_bags(np.log(-np.expm1(-squares)).T)
-        return -np.where(self._bags.labels, some_object.T, no_object.T).sum(axis=-1)
-
     def _measure_bags(self, background: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """By log(1 - P_ij): log prod_j (1 - P_ij), log (1 - prod_j (1 - P_ij))."""
-        no_object = self._bags.sum(background)
+        no_object = self.bags.sum(background)
         return no_object, np.log(-np.expm1(np.minimum(no_object, -np.finfo(float).tiny)))
-
-
-class SoftLoss:
-    """The loss of generalised EM: *with* segments weighted by their share in their bag, *without* segments equally.
-
-    ``sum_with sum_j r_ij q_ij - sum_without log(1 - P)``.
-    """
-
-    def __init__(self, bags: Bags, shares: np.ndarray, squares: Squares | None = None, climb: int = 0) -> None:
-        self._positive, self._shares = bags.positive, shares
-        self._squares, self._climb = squares or Squares(bags.X), climb
-
-    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        squares = self._squares.measure(theta, self._climb).clip(NEAREST, FARTHEST)
-        background = np.log(-np.expm1(-squares))
-        loss = np.where(self._positive, self._shares * squares, -background).sum()
-        slopes = np.where(self._positive, self._shares, -np.exp(-squares - background))
-        return float(loss), self._squares.differentiate(theta, slopes, self._climb)
 
 
 def climb(loss: Callable[[np.ndarray], tuple[float, np.ndarray]], theta: np.ndarray, max_iter: int) -> Concept:
@@ -165,36 +113,22 @@ def climb(loss: Callable[[np.ndarray], tuple[float, np.ndarray]], theta: np.ndar
     return Concept.read(found.x, found.fun)
 
 
-def screen_starts(bags: Bags, n_starts: int) -> list[np.ndarray]:
-    """The *with* segments from which a climb promises most: those with the least loss at the first scale.
+def climb_all(bags: Bags, n_starts: int, climb_from: Callable[[np.ndarray, BagLoss], Concept]) -> list[Concept]:
+    """The concepts where climbs end that begin at the *with* segments with the least loss at the first scale.
 
     Of all *with* segments an evenly spaced sample of ten per climb is looked at. The first scale, ``1 / sqrt(d)`` on
     standardised features, puts typical pairs of segments about one or two squares apart, where there is a gradient.
     """
+    if n_starts < 1:
+        raise BadInputError(f"n_starts must be at least 1; got {n_starts}")
     candidates = np.flatnonzero(bags.positive)
     candidates = candidates[spread_out(len(candidates), LOOKED_AT * n_starts)]
     scale = np.full(bags.X.shape[1], bags.X.shape[1] ** -0.5)
     thetas = np.array([np.concatenate([bags.X[row], scale]) for row in candidates])
-    order = np.argsort(BagLoss(bags).measure(thetas), kind="stable")
-    return list(thetas[order[:n_starts]])
-
-
-def climb_all(bags: Bags, n_starts: int, climb_from: Callable[[np.ndarray, Squares, int], Concept]) -> list[Concept]:
-    """The concepts where the most promising climbs end; `climb_from` gets a start, the squares, its number."""
-    if n_starts < 1:
-        raise BadInputError(f"n_starts must be at least 1; got {n_starts}")
+    loss = BagLoss(bags)
     with threadpool_limits(1):  # the rounding of a product depends on how many threads share it
-        starts = screen_starts(bags, n_starts)
-        squares = Squares(bags.X, len(starts))
-
-        def run(number: int) -> Concept:
-            try:
-                return climb_from(starts[number], squares, number)
-            finally:
-                squares.leave()
-
-        with ThreadPoolExecutor(len(starts)) as pool:
-            return list(pool.map(run, range(len(starts))))
+        order = np.argsort(loss.measure(thetas), kind="stable")
+        return [climb_from(theta, loss) for theta in thetas[order[:n_starts]]]
 
 
 class _ConceptVoter(BagVoter):
@@ -204,14 +138,12 @@ class _ConceptVoter(BagVoter):
     max_iter: int
 
     def _fit_bags(self, bags: Bags) -> None:
-        self._standard = learn_standard(bags.X)
+        self._standard = Standard.learn(bags.X)
         scaled = replace(bags, X=self._standard.apply(bags.X))
-        concepts = climb_all(
-            scaled, self.n_starts, lambda theta, squares, number: self._climb_from(theta, scaled, squares, number)
-        )
+        concepts = climb_all(scaled, self.n_starts, self._climb_from)
         self.concept_ = min(concepts, key=lambda concept: concept.loss)
 
-    def _climb_from(self, theta: np.ndarray, bags: Bags, squares: Squares, number: int = 0) -> Concept:
+    def _climb_from(self, theta: np.ndarray, loss: BagLoss) -> Concept:
         raise NotImplementedError
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -251,22 +183,12 @@ class DiverseDensity(_ConceptVoter):
         self.n_starts = n_starts
         self.max_iter = max_iter
 
-    def _climb_from(self, theta: np.ndarray, bags: Bags, squares: Squares, number: int = 0) -> Concept:
-        return climb(BagLoss(bags, squares, number), theta, self.max_iter)
-
-
-def take_turns(best: Concept, take_turn: Callable[[Concept], Concept], max_turns: int) -> Concept:
-    """The concept after the last turn that made the loss smaller."""
-    for _ in range(max_turns):
-        found = take_turn(best)
-        if not found.loss < best.loss - SMALLEST_GAIN:
-            break
-        best = found
-    return best
+    def _climb_from(self, theta: np.ndarray, loss: BagLoss) -> Concept:
+        return climb(loss, theta, self.max_iter)
 
 
 class EMDiverseDensity(_ConceptVoter):
-    """EM-DD: the nearest segment of every bag answers for it (E), diverse density of those alone is climbed (M).
+    """EM-DD: E takes the nearest segment of every bag, M climbs the diverse density of those alone.
 
     Parameters
     ----------
@@ -285,23 +207,22 @@ class EMDiverseDensity(_ConceptVoter):
         self.max_iter = max_iter
         self.max_turns = max_turns
 
-    def _climb_from(self, theta: np.ndarray, bags: Bags, squares: Squares, number: int = 0) -> Concept:
-        chosen = choose_nearest(bags, squares.measure(theta, number))
+    def _climb_from(self, theta: np.ndarray, loss: BagLoss) -> Concept:
+        best, nearest = Concept.read(theta, np.inf), self._choose_nearest(theta, loss)
+        for _ in range(self.max_turns):
+            found = climb(nearest, best.theta, self.max_iter)
+            # The nearest segments of the next turn may cost more than those climbed with.
+            nearest = self._choose_nearest(found.theta, loss)
+            found = replace(found, loss=nearest(found.theta)[0])
+            if not found.loss < best.loss - SMALLEST_GAIN:
+                break
+            best = found
+        return best
 
-        def take_turn(best: Concept) -> Concept:
-            nonlocal chosen
-            found = climb(BagLoss(chosen), best.theta, self.max_iter)
-            # The responsible segments of the next turn may cost more than those climbed with.
-            chosen = choose_nearest(bags, squares.measure(found.theta, number))
-            return replace(found, loss=BagLoss(chosen)(found.theta)[0])
-
-        return take_turns(Concept.read(theta, np.inf), take_turn, self.max_turns)
-
-
-def choose_nearest(bags: Bags, squares: np.ndarray) -> Bags:
-    """Bags of one: the segment with the least of the squares (n,), of *with* and of *without* bags."""
-    nearest = bags.find_best(-squares)
-    return Bags(bags.X[nearest], np.arange(len(bags)), bags.labels, bags.rows[nearest])
+    def _choose_nearest(self, theta: np.ndarray, loss: BagLoss) -> BagLoss:
+        """The loss of bags of one: the segment nearest to the concept, of *with* and of *without* bags."""
+        bags, nearest = loss.bags, loss.bags.find_best(-loss.measure_squares(theta))
+        return BagLoss(Bags(bags.X[nearest], np.arange(len(bags)), bags.labels, bags.rows[nearest]))
 
 
 class GEMDiverseDensity(_ConceptVoter):
@@ -327,19 +248,18 @@ class GEMDiverseDensity(_ConceptVoter):
         self.max_iter = max_iter
         self.max_turns = max_turns
 
-    def _climb_from(self, theta: np.ndarray, bags: Bags, squares: Squares, number: int = 0) -> Concept:
-        density = BagLoss(bags, squares, number)
-
-        def take_turn(best: Concept) -> Concept:
-            shares = self._share(-squares.measure(best.theta, number), bags)
-            found = climb(SoftLoss(bags, shares, squares, number), best.theta, self.max_iter)
-            return replace(found, loss=float(density.measure(found.theta)))
-
-        return take_turns(Concept.read(theta, float(density.measure(theta))), take_turn, self.max_turns)
-
-    def _share(self, votes: np.ndarray, bags: Bags) -> np.ndarray:
-        odds = np.exp(votes - np.repeat(bags.max(votes), bags.sizes))
-        return odds / np.repeat(bags.sum(odds), bags.sizes)
+    def _climb_from(self, theta: np.ndarray, loss: BagLoss) -> Concept:
+        bags, best = loss.bags, Concept.read(theta, float(loss.measure(theta)))
+        for _ in range(self.max_turns):
+            votes = -loss.measure_squares(best.theta)
+            odds = np.exp(votes - np.repeat(bags.max(votes), bags.sizes))
+            shares = odds / np.repeat(bags.sum(odds), bags.sizes)
+            found = climb(loss.share(shares), best.theta, self.max_iter)
+            found = replace(found, loss=float(loss.measure(found.theta)))
+            if not found.loss < best.loss - SMALLEST_GAIN:
+                break
+            best = found
+        return best
 
 
 class DDSVM(BagVoter):
@@ -373,21 +293,17 @@ class DDSVM(BagVoter):
         self.C = C
 
     def _fit_bags(self, bags: Bags) -> None:
-        self._standard = learn_standard(bags.X)
+        self._standard = Standard.learn(bags.X)
         scaled = replace(bags, X=self._standard.apply(bags.X))
         self.concepts_ = self._find_concepts(scaled) + self._find_concepts(replace(scaled, labels=~scaled.labels))
         table = self._embed(scaled)
         self._typical = table[~bags.labels].mean(axis=0)
-        self._table_standard = learn_standard(table)
+        self._table_standard = Standard.learn(table)
         # libsvm's gamma="scale" depends on the table alone, so equal bags give equal machines.
         self._model = SVC(C=self.C, class_weight="balanced").fit(self._table_standard.apply(table), bags.labels)
 
     def _find_concepts(self, bags: Bags) -> list[Concept]:
-        found = climb_all(
-            bags,
-            self.n_starts,
-            lambda theta, squares, number: climb(BagLoss(bags, squares, number), theta, self.max_iter),
-        )
+        found = climb_all(bags, self.n_starts, lambda theta, loss: climb(loss, theta, self.max_iter))
         found.sort(key=lambda concept: concept.loss)
         good = 0.5 * (found[0].loss + found[-1].loss)
         kept: list[Concept] = []

@@ -1,4 +1,4 @@
-"""Voters that are sums: Gaussian kernels with one bandwidth, or nearest neighbours with one of each segment's own."""
+"""Bases of the voters that are sums: Gaussian kernels with one bandwidth, or nearest neighbours, each with its own."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from segvote.voters.base import BaseVoter, Segments, Votes
 
 # A hundred thousand segments with a hundred thousand: a few minutes on one processor.
 MAX_PAIRS = 10**10
-# The usual bandwidth is the median distance to so many nearest segments.
+# The default bandwidth is the median distance to so many nearest segments.
 N_TYPICAL = 10
 
 
-def check_pairs(voter: str, n_segments: int, n_voters: int, max_pairs: int | None = None) -> None:
-    """Raise for more than `max_pairs` pairs (None: `MAX_PAIRS`), in a message that begins with `voter`."""
-    max_pairs = MAX_PAIRS if max_pairs is None else max_pairs
+def check_pairs(voter: str, n_segments: int, n_voters: int, max_pairs: int = 0) -> None:
+    """Raise for more than `max_pairs` pairs of segments (0: `MAX_PAIRS`), in a message that begins with `voter`."""
+    max_pairs = max_pairs or MAX_PAIRS
     if n_segments * n_voters > max_pairs:
         raise TooLargeError(
             f"{voter} looks at all pairs of segments, at most {max_pairs:.0e}; got {n_segments} x {n_voters}. "
@@ -34,25 +34,17 @@ def choose_bandwidth(
     bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
 ) -> float:
-    """The bandwidth that was given, or the typical distance from X to the nearest voters."""
+    """The bandwidth that was given, or the median distance from X to the ten nearest voters of other bags.
+
+    That is 1 where it would be 0 or there are no voters.
+    """
     if given is None:
-        return find_typical_distance(X, voters, N_TYPICAL, bags, voter_bags)
+        squared, indices = search_neighbours(X, voters, N_TYPICAL, bags, voter_bags)
+        found = squared[indices >= 0]
+        return float(np.sqrt(np.median(found))) or 1.0 if len(found) else 1.0
     if not given > 0:
         raise BadInputError(f"bandwidth must be above 0 or None; got {given}")
     return float(given)
-
-
-def find_typical_distance(
-    X: np.ndarray,
-    voters: np.ndarray,
-    n_neighbors: int,
-    bags: np.ndarray | None = None,
-    voter_bags: np.ndarray | None = None,
-) -> float:
-    """Median distance from a segment to its `n_neighbors` nearest voters; 1 where that is 0 or there are none."""
-    squared, indices = search_neighbours(X, voters, n_neighbors, bags, voter_bags)
-    found = squared[indices >= 0]
-    return float(np.sqrt(np.median(found))) or 1.0 if len(found) else 1.0
 
 
 def sum_votes(

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from segvote.voters.bags import Bags, BagVoter, Standard, learn_standard, split_bags
+from segvote.voters.bags import Bags, BagVoter, Standard, split_bags
 
 
 class _LinearVoter(BagVoter):
@@ -53,14 +53,14 @@ class CAM(_LinearVoter):
 
     def _fit_bags(self, bags: Bags) -> None:
         means = bags.mean(bags.X)
-        standard = learn_standard(means)
+        standard = Standard.learn(means)
         model = LogisticRegression(C=self.C, class_weight="balanced", max_iter=10_000)
         model.fit(standard.apply(means), bags.labels)
         self._keep(model, standard)
         self.n_iter_ = max(int(model.n_iter_[0]), 1)
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
-        return bags.mean(self._score(bags.X, bags.codes, np.ones(len(bags.X))))
+        return bags.mean(self._score_rows(bags))
 
 
 class OBoW(_LinearVoter):
@@ -93,7 +93,7 @@ class OBoW(_LinearVoter):
         self.max_iter = max_iter
 
     def _fit_bags(self, bags: Bags) -> None:
-        standard = learn_standard(bags.X)
+        standard = Standard.learn(bags.X)
         selected = np.ones(len(bags.X), dtype=bool)
         seen: set[bytes] = set()
         self.n_iter_ = 0
@@ -111,7 +111,7 @@ class OBoW(_LinearVoter):
         self._keep(model.fit(means, bags.labels), standard)
 
     def _select(self, bags: Bags) -> np.ndarray:
-        votes = self._score(bags.X, bags.codes, np.ones(len(bags.X)))
+        votes = self._score_rows(bags)
         selected = ~bags.positive | (votes > 0)
         selected[bags.find_best(votes)] = True
         return selected

@@ -134,7 +134,7 @@ class _Boost(BagVoter):
         return y
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
-        return self._measure_odds(self._score(bags.X, bags.codes, np.ones(len(bags.X))), bags)
+        return self._measure_odds(self._score_rows(bags), bags)
 
     def _find_threshold(self, raw: np.ndarray, segments: object) -> float:
         return 0.0  # p_ij = 1/2

@@ -134,7 +134,7 @@ class MILIS(_EmbeddedBags):
                 break
             best, self.n_iter_ = objective, n_iter
             self._keep(bags, rows, model)
-            votes = self._score(bags.X, bags.codes, np.ones(len(bags.X)))
+            votes = self._score_rows(bags)
             rows = bags.find_best(np.where(bags.positive, votes, -votes))[chosen]
 
     def _pick_by_density(self, bags: Bags) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Voters that use *without* segments only: nearest negatives, negative mining, votes against."""
+"""Voters that use *without* segments only: nearest negatives, negative mining, sums of votes against."""
 
 from __future__ import annotations
 
@@ -8,28 +8,36 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.kernels import search_neighbours
-from segvote.method.graph import N_NEIGHBORS
 from segvote.voters.base import BaseVoter, Segments, Votes
-from segvote.voters.kernel_votes import (
-    KernelVoter,
-    average_kernels,
-    check_pairs,
-    choose_bandwidth,
-)
+from segvote.voters.kernel_votes import KernelVoter, average_kernels, check_pairs, choose_bandwidth
 
 
-class _NearestNegatives(BaseVoter):
-    """Mean distance to the nearest *without* segments of other bags."""
+class KNNNegatives(BaseVoter):
+    """Mean distance to the nearest *without* segments of other bags; with one neighbour it is NegMin.
 
-    n_neighbors = 1
+    Parameters
+    ----------
+    n_neighbors
+        How many of the nearest negatives count.
+
+    References
+    ----------
+    Roth, Pemula, Zepeda, Schölkopf, Brox, Gehler: Towards total recall in industrial anomaly detection. CVPR 2022.
+    """
+
     wants_lengths = True
 
-    def _keep_negatives(self, segments: Segments) -> None:
+    def __init__(self, n_neighbors: int = 5) -> None:
+        self.n_neighbors = n_neighbors
+
+    def _learn(self, segments: Segments) -> None:
+        if self.n_neighbors < 1:
+            raise BadInputError(f"n_neighbors must be at least 1; got {self.n_neighbors}")
         self._negatives = np.flatnonzero(~segments.positive)
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
 
     def _measure_shares(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What each neighbour adds, (n, k), 0 where there is none; and which negatives they are."""
+        """(n, k) what each neighbour adds, 0 where there is none; (n, k) which negatives they are, or -1."""
         squared, indices = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
         found = indices >= 0
         distances = np.sqrt(np.where(found, squared, 0.0))
@@ -44,30 +52,7 @@ class _NearestNegatives(BaseVoter):
         return self._negatives[indices[0][found]], shares[0][found], -self.threshold_
 
 
-class KNNNegatives(_NearestNegatives):
-    """Mean distance to the nearest *without* segments of other bags; with one neighbour it is NegMin.
-
-    Parameters
-    ----------
-    n_neighbors
-        How many of the nearest negatives count.
-
-    References
-    ----------
-    Roth, Pemula, Zepeda, Schölkopf, Brox, Gehler: Towards total recall in industrial anomaly detection. CVPR 2022.
-    """
-
-    def __init__(self, n_neighbors: int = 5) -> None:
-        self.n_neighbors = n_neighbors
-
-    def _learn(self, segments: Segments) -> np.ndarray:
-        if self.n_neighbors < 1:
-            raise BadInputError(f"n_neighbors must be at least 1; got {self.n_neighbors}")
-        self._keep_negatives(segments)
-        return self._score(segments.X, segments.bags, segments.prior)
-
-
-class NegMin(_NearestNegatives):
+class NegMin(KNNNegatives):
     """Negative mining: the less like any *without* segment, the more object.
 
     Parameters
@@ -85,29 +70,20 @@ class NegMin(_NearestNegatives):
     """
 
     READINGS = ("global", "bag")
+    n_neighbors = 1
 
     def __init__(self, reading: str = "global", bandwidth: float | None = None) -> None:
         self.reading = reading
         self.bandwidth = bandwidth
 
-    @property
-    def n_searched(self) -> int:
-        # Most have a negative among as many neighbours as other voters ask for.
-        return N_NEIGHBORS if self.reading == "global" else 0
-
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         if self.reading not in self.READINGS:
             raise BadInputError(f"reading must be one of {', '.join(self.READINGS)}; got {self.reading!r}")
-        self._keep_negatives(segments)
-        X, bags = segments.X, segments.bags
+        super()._learn(segments)
         if self.reading == "bag":
-            self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
-        if not self.has_neighbours:
-            return self._score(X, bags, segments.prior)
-        squared = self._find_neighbours(segments, self.n_searched).find_nearest(~segments.positive)
-        scores, missed = np.sqrt(squared), np.isinf(squared)
-        scores[missed] = self._score(X[missed], bags[missed], segments.prior[missed])
-        return scores
+            self.bandwidth_ = choose_bandwidth(
+                self.bandwidth, segments.X, self._voters, segments.bags, self._voter_bags
+            )
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         if self.reading == "global":
@@ -143,13 +119,12 @@ class NegativeVotes(KernelVoter):
     def __init__(self, bandwidth: float | None = None) -> None:
         self.bandwidth = bandwidth
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         X, bags, negatives = segments.X, segments.bags, np.flatnonzero(~segments.positive)
         check_pairs("a sum over all negatives", len(X), len(negatives))
         self._choose_voters(segments, negatives)
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
         self._amounts = self._weigh_negatives(segments)
-        return self._score(X, bags, segments.prior)
 
     def _weigh_negatives(self, segments: Segments) -> np.ndarray:
         """(n_negatives,) what each adds times its kernel."""
@@ -161,8 +136,8 @@ class WeightedNegatives(NegativeVotes):
 
     The paper names the system as the one whose reduced form is f_neg (eq. 8); its formula was not seen by us. Here the
     weight ``v_n = B_n / (A_n + B_n)`` is the share of the negatives among the votes for n itself, A_n and B_n the mean
-    kernels of the *with* and of the other *without* segments of other bags: a negative in the midst of *with* segments,
-    by a wrong bag label or because the background is shared, says little.
+    kernels of the *with* and of the other *without* segments of other bags. A negative among *with* segments, by a
+    wrong bag label or because the background is shared, has little weight.
 
     Parameters
     ----------

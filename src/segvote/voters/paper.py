@@ -87,7 +87,7 @@ class PaperEKDE(BaseVoter):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         positives = np.flatnonzero(segments.positive)
         check_pairs("the printed eKDE", len(positives), len(positives), MAX_KERNELS)
         self._set_bandwidths(segments)
@@ -96,8 +96,10 @@ class PaperEKDE(BaseVoter):
         self.rho_ = sums.measure_rho()
         self._voters, self._weights = segments, np.zeros(len(segments))
         self._weights[positives] = weights
-        scores = self._score(segments.X, segments.bags, segments.prior)
-        self._warn_all_or_nothing(scores[positives])
+
+    def _score_training(self, segments: Segments) -> np.ndarray:
+        scores = super()._score_training(segments)
+        self._warn_all_or_nothing(scores[segments.positive])
         return scores
 
     def _iterate(self, sums: _Sums, known: np.ndarray) -> np.ndarray:

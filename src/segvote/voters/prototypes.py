@@ -10,7 +10,7 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils import gen_batches
 
 from segvote.errors import BadInputError, TooLargeError
-from segvote.voters.bags import Bags, BagVoter, Standard, learn_standard, sort_bags, spread_out
+from segvote.voters.bags import Bags, BagVoter, Standard, sort_bags, spread_out
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import choose_bandwidth
 
@@ -26,21 +26,13 @@ def measure_kernel(X: np.ndarray, points: np.ndarray, gamma: float) -> np.ndarra
 
 @dataclass(frozen=True)
 class Prototypes:
-    """``f(x) = sum_k a_k exp(-gamma |x - t_k|^2) + b``.
+    """``f(x) = sum_k a_k exp(-gamma |x - t_k|^2) + b``."""
 
-    Attributes
-    ----------
-    points, amounts, rows
-        (m, d) t, (m,) a, and (m,) the training segments they are.
-    gamma, intercept
-        Of the kernel; b.
-    """
-
-    points: np.ndarray
-    amounts: np.ndarray
-    rows: np.ndarray
+    points: np.ndarray  # (m, d) t
+    amounts: np.ndarray  # (m,) a
+    rows: np.ndarray  # (m,) the numbers of these training segments
     gamma: float
-    intercept: float = 0.0
+    intercept: float = 0.0  # b
 
     def list_votes(self, X: np.ndarray) -> np.ndarray:
         """(n, m) what every prototype adds."""
@@ -129,21 +121,17 @@ class PrototypeVoting(PrototypeVoter, BagVoter):
                 f"there must be a prototype and a candidate; got {self.n_prototypes}, {self.n_candidates}"
             )
         self.bandwidth_ = choose_bandwidth(self.bandwidth, bags.X, bags.X, bags.codes, bags.codes)
-        shown = np.flatnonzero(bags.positive)
-        candidates = shown[spread_out(len(shown), self.n_candidates)]
+        candidates = np.flatnonzero(bags.positive)
+        candidates = candidates[spread_out(len(candidates), self.n_candidates)]
         similarity = embed_bags(bags, bags.X[candidates], self.bandwidth_)
-        similarity[bags.codes[candidates], np.arange(len(candidates))] = 0.0  # its own bag says nothing of it
-        odds = _measure_odds(similarity, bags.labels)
+        similarity[bags.codes[candidates], np.arange(len(candidates))] = 0.0  # its own bag is left out
+        n_with, n_without = bags.labels.sum() - 1, (~bags.labels).sum()
+        shown = (1 + similarity[bags.labels].sum(axis=0)) / (2 + n_with)
+        odds = np.log(shown) - np.log((1 + similarity[~bags.labels].sum(axis=0)) / (2 + n_without))
         chosen = select_prototypes(similarity, bags.labels, self.n_prototypes)
         self.prototypes_, self.votes_ = bags.X[candidates[chosen]], odds[chosen]
         rows = bags.rows[candidates[chosen]]
         self._prototypes = Prototypes(self.prototypes_, self.votes_, rows, 0.5 / self.bandwidth_**2)
-
-
-def _measure_odds(similarity: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    n_with, n_without = labels.sum() - 1, (~labels).sum()
-    shown = (1 + similarity[labels].sum(axis=0)) / (2 + n_with)
-    return np.log(shown) - np.log((1 + similarity[~labels].sum(axis=0)) / (2 + n_without))
 
 
 def select_prototypes(similarity: np.ndarray, labels: np.ndarray, n_prototypes: int) -> np.ndarray:
@@ -194,15 +182,14 @@ class OneClass(PrototypeVoter):
         self.gamma = gamma
         self.max_negatives = max_negatives
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         negative = np.where(segments.positive, -1, 0)
         sample = sort_bags(segments.X, negative, ~segments.positive)
         chosen = spread_out(len(sample.X), self.max_negatives)
-        self._standard = learn_standard(sample.X)
+        self._standard = Standard.learn(sample.X)
         points = self._standard.apply(sample.X[chosen])
         self.gamma_ = 1 / points.shape[1] if self.gamma is None else self.gamma
         model = OneClassSVM(nu=self.nu, gamma=self.gamma_).fit(points)
         kept, amounts = model.support_, -model.dual_coef_[0]
         rows = sample.rows[chosen[kept]]
         self._prototypes = Prototypes(points[kept], amounts, rows, self.gamma_, float(model.offset_[0]))
-        return self._score(segments.X, segments.bags, segments.prior)

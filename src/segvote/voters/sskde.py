@@ -1,4 +1,4 @@
-"""SSKDE: labels spread along the votes, anchored at what is known.
+"""SSKDE: labels propagate along the votes of nearest neighbours, anchored at given labels.
 
 ``P_i = (1 - t_i) Y_i + t_i sum_j K_ij P_j``, K the kernels to other bags divided by their sum, Y the label that is
 given, t_i the part of P_i that its neighbours decide; solved, ``P = (I - T K)^-1 (I - T) Y``.
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import splu
 from sklearn.utils import gen_batches
 
 from segvote.errors import BadInputError
@@ -41,12 +40,6 @@ def spread_labels(graph: sparse.csr_matrix, given: np.ndarray, shares: np.ndarra
     return values, n_iter
 
 
-def solve_labels(graph: sparse.csr_matrix, given: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """(n,) P of the closed form, by a sparse factorisation; parameters as for `spread_labels`."""
-    system = sparse.eye_array(len(given), format="csc") - sparse.diags_array(shares) @ graph
-    return splu(sparse.csc_matrix(system)).solve((1 - shares) * given)
-
-
 class SSKDE(NeighbourVoter):
     """Semi-supervised kernel density estimation.
 
@@ -63,53 +56,38 @@ class SSKDE(NeighbourVoter):
         t of segments without a label, in [0, 1); near 1 their Y does not count, and P is harmonic between labels.
     trust_votes_labelled
         t of labelled segments, in [0, 1): how far their neighbours may overrule the label; 0: labels are clamped.
-    solver
-        ``"iterate"``: the fixed point, sparse products only; ``"closed"``: a factorisation of I - T K, which fills up
-        beyond some ten thousand segments.
 
     Attributes
     ----------
     labels_
         (n_segments,) P.
+    graph_
+        (n_segments, n_segments) sparse: K.
 
     References
     ----------
     Wang, Hua, Mei, Hong, Qi, Song, Dai: Semi-supervised kernel density estimation for video annotation. CVIU 2009.
     """
 
-    SOLVERS = ("iterate", "closed")
-
     def __init__(
-        self,
-        n_neighbors: int = N_NEIGHBORS,
-        trust_votes: float = 0.9,
-        trust_votes_labelled: float = 0.0,
-        solver: str = "iterate",
+        self, n_neighbors: int = N_NEIGHBORS, trust_votes: float = 0.9, trust_votes_labelled: float = 0.0
     ) -> None:
         self.n_neighbors = n_neighbors
         self.trust_votes = trust_votes
         self.trust_votes_labelled = trust_votes_labelled
-        self.solver = solver
 
-    def _learn(self, segments: Segments) -> np.ndarray:
-        self._check_parameters()
-        self._voters = segments
-        graph = self._build_graph(segments.X, segments.bags)
-        has_label = ~segments.positive | (segments.user_labels >= 0)
-        shares = np.where(has_label, self.trust_votes_labelled, self.trust_votes)
-        given = segments.positive.astype(np.float64)
-        if self.solver == "closed":
-            self.labels_ = solve_labels(graph, given, shares)
-        else:
-            self.labels_, self.n_iter_ = spread_labels(graph, given, shares)
-        return graph @ self.labels_
-
-    def _check_parameters(self) -> None:
+    def _learn(self, segments: Segments) -> None:
         for name in ("trust_votes", "trust_votes_labelled"):
             if not 0 <= getattr(self, name) < 1:
                 raise BadInputError(f"{name} must lie in [0, 1), or labels never settle; got {getattr(self, name)}")
-        if self.solver not in self.SOLVERS:
-            raise BadInputError(f"solver must be one of {', '.join(self.SOLVERS)}; got {self.solver!r}")
+        self._voters = segments
+        self.graph_ = self._build_graph(segments.X, segments.bags)
+        has_label = ~segments.positive | (segments.user_labels >= 0)
+        shares = np.where(has_label, self.trust_votes_labelled, self.trust_votes)
+        self.labels_, self.n_iter_ = spread_labels(self.graph_, segments.positive.astype(np.float64), shares)
+
+    def _score_training(self, segments: Segments) -> np.ndarray:
+        return self.graph_ @ self.labels_
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._build_graph(X, bags) @ self.labels_
@@ -120,18 +98,10 @@ class SSKDE(NeighbourVoter):
 
 @dataclass(frozen=True)
 class Tangents:
-    """The directions in which the neighbours of each segment spread.
+    """The directions in which the neighbours of each segment spread."""
 
-    Attributes
-    ----------
-    axes
-        (n, m, d) orthonormal directions of each segment.
-    shares
-        (n, m) ``l / (l + s^2)``: l the variance along the direction, s^2 the mean variance along the others.
-    """
-
-    axes: np.ndarray
-    shares: np.ndarray
+    axes: np.ndarray  # (n, m, d) orthonormal directions of each segment
+    shares: np.ndarray  # (n, m) l / (l + s^2), l the variance along the direction, s^2 the mean along the others
 
     def shorten(self, X: np.ndarray, voters: np.ndarray, squared: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """(n, k) squared distances from X to its neighbours in the metric of each neighbour.
@@ -178,7 +148,7 @@ class ManifoldSSKDE(SSKDE):
 
     Parameters
     ----------
-    n_neighbors, trust_votes, trust_votes_labelled, solver
+    n_neighbors, trust_votes, trust_votes_labelled
         As for `SSKDE`.
     n_tangent
         Directions in which a kernel is long; 0 is `SSKDE`.
@@ -196,22 +166,21 @@ class ManifoldSSKDE(SSKDE):
         n_neighbors: int = N_NEIGHBORS,
         trust_votes: float = 0.9,
         trust_votes_labelled: float = 0.0,
-        solver: str = "iterate",
         n_tangent: int = 3,
         n_local: int = 20,
     ) -> None:
-        super().__init__(n_neighbors, trust_votes, trust_votes_labelled, solver)
+        super().__init__(n_neighbors, trust_votes, trust_votes_labelled)
         self.n_tangent = n_tangent
         self.n_local = n_local
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         if self.n_tangent < 0 or self.n_local < 1:
             raise BadInputError(
                 f"n_tangent must be 0 or above and n_local 1 or above; got {self.n_tangent} and {self.n_local}"
             )
         indices = search_neighbours(segments.X, segments.X, self.n_local, segments.bags, segments.bags)[1]
         self._tangents = learn_tangents(segments.X, indices, self.n_tangent)
-        return super()._learn(segments)
+        super()._learn(segments)
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
         voters = self._voters

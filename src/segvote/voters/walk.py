@@ -17,7 +17,7 @@ from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, otsu_threshold
 from segvote.method.graph import N_NEIGHBORS, stretch
 from segvote.method.linear import LinearPosterior, fit_posterior
-from segvote.method.walk import ImageBalance, find_weights
+from segvote.method.walk import find_weights
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import NeighbourVoter
 from segvote.voters.linear import CAM
@@ -58,18 +58,17 @@ class Walk(NeighbourVoter):
     def n_searched(self) -> int:
         return self.n_neighbors
 
-    def _learn(self, segments: Segments) -> np.ndarray:
-        neighbours = self._find_neighbours(segments, self.n_neighbors)
+    def _learn(self, segments: Segments) -> None:
+        neighbours = self._neighbours or Neighbours.search(segments.X, self.n_neighbors, segments.bags)
         self.graph_, self.recall_, self._voters = neighbours.build_graph(), neighbours.recall, segments
-        del neighbours
         voters = np.flatnonzero(segments.positive)
-        balance = ImageBalance(segments.bags[voters], np.ones(len(voters)), 0.0)
-        self._weights = find_weights(self.graph_, segments.prior, voters, balance, self.n_steps)
-        votes = segments.prior * (self.graph_ @ self._weights)
-        largest = votes[voters].max(initial=0.0)
+        self._weights = find_weights(self.graph_, segments.prior, voters, self.n_steps)
+        largest = (segments.prior * (self.graph_ @ self._weights))[voters].max(initial=0.0)
         self._gain = 1 / largest if largest > 0 else 1.0
         self.n_iter_ = self.n_steps
-        return votes * self._gain
+
+    def _score_training(self, segments: Segments) -> np.ndarray:
+        return segments.prior * (self.graph_ @ self._weights) * self._gain
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
         weights = np.where(segments.positive, np.clip(raw, 0.0, 1.0), 0.0)
@@ -86,7 +85,7 @@ class Walk(NeighbourVoter):
         return self._split_row(self._build_graph(x[None, :], np.array([bag])), prior * self._gain * self._weights)
 
     def _list_training_votes(self, segment: int) -> Votes:
-        # The very neighbours that voted: a search of a large set need not find them again.
+        # Not searched again: an approximate search of a large set may find other neighbours.
         weights = self._segments.prior[segment] * self._gain * self._weights
         return self._split_row(self.graph_[[segment]], weights)
 
@@ -118,14 +117,14 @@ class AdaptedWalk(Walk):
     def n_searched(self) -> int:
         return 0  # neighbours of the features as they came are not these
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         if not self.gain > 0:
             raise BadInputError(f"gain must be above 0; got {self.gain}")
         classifier = CAM()
         classifier._learn(segments)
         length = float(np.linalg.norm(classifier.coef_))
         self.direction_ = classifier.coef_ / length if length > 0 else classifier.coef_
-        return super()._learn(replace(segments, X=self._adapt(segments.X)))
+        super()._learn(replace(segments, X=self._adapt(segments.X)))
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
         return super()._build_graph(self._adapt(X), bags)
@@ -165,7 +164,7 @@ class Finished(NeighbourVoter):
         self.voter = voter
         self.n_neighbors = n_neighbors
 
-    def _learn(self, segments: Segments) -> np.ndarray:
+    def _learn(self, segments: Segments) -> None:
         labels = segments.bag_labels[segments.bags]
         user_labels = None if (segments.user_labels < 0).all() else segments.user_labels
         self.voter_ = clone(self.voter).fit(segments.X, labels, segments.bags, segments.prior, user_labels)
@@ -174,12 +173,14 @@ class Finished(NeighbourVoter):
         graph = Neighbours.search(X, self.n_neighbors, segments.bags).build_graph()
         first = select_by_bag(self.voter_.scores_, segments)
         self.selected_ = select_by_bag(graph @ first.astype(np.float64), segments)
-        share = graph @ self.selected_.astype(np.float64)
-        self.inside_ = float(share[self.selected_].mean()) if self.selected_.any() else 0.0
+        self._share = graph @ self.selected_.astype(np.float64)
+        self.inside_ = float(self._share[self.selected_].mean()) if self.selected_.any() else 0.0
         ones = np.ones(len(X))
         self.posterior_: LinearPosterior = fit_posterior(X, self.selected_, ones, ones.astype(bool))
         self.n_iter_ = 2
-        return self._join(share, X)
+
+    def _score_training(self, segments: Segments) -> np.ndarray:
+        return self._join(self._share, self._voters.X)
 
     def _join(self, share: np.ndarray, X: np.ndarray) -> np.ndarray:
         return self.inside_ * share + (1 - self.inside_) * self.posterior_.measure(X)

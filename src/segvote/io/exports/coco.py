@@ -116,7 +116,7 @@ def write_coco_file(annotations: Iterable[Annotation], path: Path, options: Expo
 
 
 def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: Path, options: ExportOptions) -> Path:
-    """As `write_coco_file`, of images whose shapes are measured already; what parts they have does not matter then."""
+    """As `write_coco_file`, of images whose shapes are measured already."""
     with open_coco_file(path, LabelTable(options.labels), options) as file:
         for annotation, shapes in measured:
             file.add(annotation, shapes)
@@ -150,19 +150,15 @@ def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: Exp
             file_name = stem + PurePosixPath(annotation.name).suffix
             items[subset].add(_describe_item(annotation, stem, file_name, labels, options))
             place_image(annotation, folder / "images" / subset / file_name, options)
+        known = [{"name": name, "parent": "", "attributes": ["score"]} for name in labels.names]
         for records in items.values():
-            records.tail = _describe_set(labels, options)
+            records.tail = {
+                "dm_format_version": "1.0",
+                "media_type": IMAGE_MEDIA,
+                "infos": {"model_version": options.model_version},
+                "categories": {"label": {"labels": known, "label_groups": [], "attributes": []}},
+            }
     return folder
-
-
-def _describe_set(labels: LabelTable, options: ExportOptions) -> dict[str, Any]:
-    known = [{"name": name, "parent": "", "attributes": ["score"]} for name in labels.names]
-    return {
-        "dm_format_version": "1.0",
-        "media_type": IMAGE_MEDIA,
-        "infos": {"model_version": options.model_version},
-        "categories": {"label": {"labels": known, "label_groups": [], "attributes": []}},
-    }
 
 
 def _describe_item(
@@ -170,13 +166,14 @@ def _describe_item(
 ) -> dict[str, Any]:
     objects: list[dict[str, Any]] = []
     for group, part in enumerate(list_parts(annotation, options), start=1):
-        for shape in _outline(part) if options.polygons else [{"type": "mask", "rle": encode_rle(part.mask)}]:
+        shapes: list[dict[str, Any]]
+        if options.polygons:
+            rings = [ring.astype(float).ravel().tolist() for ring in list_outlines(part.mask)]
+            shapes = [{"type": "polygon", "points": ring} for ring in rings]
+        else:
+            shapes = [{"type": "mask", "rle": encode_rle(part.mask)}]
+        for shape in shapes:
             common = {"attributes": {"score": float(part.score)}, "group": group, "z_order": group - 1}
             objects.append({**common, **shape, "id": len(objects), "label_id": labels.find(part.label)})
     size = [annotation.height, annotation.width]
     return {"id": stem, "annotations": objects, "image": {"path": file_name, "size": size}}
-
-
-def _outline(part: Part) -> list[dict[str, Any]]:
-    rings = list_outlines(part.mask)
-    return [{"type": "polygon", "points": ring.astype(float).ravel().tolist()} for ring in rings]

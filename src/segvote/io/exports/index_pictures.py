@@ -1,4 +1,4 @@
-"""Formats in which a pixel is the number of its class or object: plain pictures, VOC, Cityscapes, Hugging Face.
+"""Index pictures, in which a pixel is the number of its class or object: plain, VOC, Cityscapes, Hugging Face.
 
 0 is background and 255 is unsure in all of them, except in plain masks (`write_png`), where 255 is object.
 """
@@ -76,7 +76,9 @@ def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOp
     namer.choose_stem("classes")  # an image of that name would be in the way of the folder
     rows: list[dict[str, Any]] = []
     for annotation in annotations:
-        file_name = f"{namer.choose_stem(_leave_classes(annotation.name))}.png"
+        first, slash, rest = annotation.name.partition("/")
+        is_in_the_way = slash and fold_name(first) == "classes"  # of the folder of class numbers
+        file_name = f"{namer.choose_stem(f'{first}~/{rest}' if is_in_the_way else annotation.name)}.png"
         parts = list_parts(annotation, options)
         for part in parts:
             measured = {"label": part.label, "score": float(part.score), "area": int(part.mask.sum())}
@@ -88,12 +90,6 @@ def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOp
             write_mask(folder / "classes" / file_name, classes.astype(np.uint8))
     write_csv(folder / "scores.csv", rows, ["image", "mask", "label", "score", "area"])
     return folder
-
-
-def _leave_classes(name: str) -> str:
-    """The name, with a tilde behind a first folder ``classes``, which holds the numbers of classes of all images."""
-    first, slash, rest = name.partition("/")
-    return f"{first}~/{rest}" if slash and fold_name(first) == "classes" else name
 
 
 # Pascal VOC ----------------------------------------------------------------------------------------------------------
@@ -177,7 +173,7 @@ def _number_labels(names: list[str]) -> dict[str, int]:
     others, most = [name for name in names if name not in CITYSCAPES_IDS], LAST_FREE_ID - FIRST_FREE_ID + 1
     if len(others) > most:
         raise BadInputError(f"Cityscapes has room for {most} new classes, got {len(others)}; export fewer at a time")
-    return CITYSCAPES_IDS | {name: FIRST_FREE_ID + number for number, name in enumerate(others)}
+    return CITYSCAPES_IDS | {name: number for number, name in enumerate(others, FIRST_FREE_ID)}
 
 
 def _number_objects(classes: list[int]) -> list[int]:

@@ -31,16 +31,13 @@ def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportO
         # Most readers of YOLO look into one folder.
         subset, stem = split.choose(annotation), namer.choose_flat_stem(annotation.name)
         write_text(folder / "labels" / subset / f"{stem}.txt", "".join(format_lines(annotation, labels, options)))
-        suffix = _choose_suffix(PurePosixPath(annotation.name).suffix)
+        suffix = PurePosixPath(annotation.name).suffix
+        if suffix.lower() not in TRAINABLE:  # a JPEG under its other names stays a JPEG, a GIF becomes a PNG
+            suffix = ".jpg" if find_kind(suffix) == "JPEG" else ".png"
         place_image(annotation, folder / "images" / subset / f"{stem}{suffix}", options)
     path = folder / "data.yaml"
     write_text(path, _format_data(labels.names, split))
     return path
-
-
-def _choose_suffix(suffix: str) -> str:
-    """An extension that trainers list: a JPEG under its other names stays a JPEG, a GIF becomes a PNG."""
-    return suffix if suffix.lower() in TRAINABLE else ".jpg" if find_kind(suffix) == "JPEG" else ".png"
 
 
 def _format_outlines(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> Iterator[str]:

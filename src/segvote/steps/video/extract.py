@@ -21,7 +21,7 @@ from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
 from segvote.kernels import search_neighbours
 from segvote.progress import Progress, watch
-from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead
 from segvote.segmentation.hierarchy import join_trees
@@ -40,7 +40,7 @@ JOINED = ("areas", "border", "centres", "colours", "lengths")
 GEOMETRY = (*JOINED, "edges", "parents", "altitudes", "shape")
 
 
-def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage:
+def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> Bag:
     """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
     run, settings = extractor.run, extractor.settings
     frames = read_if_whole(run.segments_path(key))
