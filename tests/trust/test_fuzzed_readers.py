@@ -116,7 +116,8 @@ MASK = np.random.default_rng(0).random((30, 40)) < 0.3
 
 def write_export(world, format):
     annotation = Annotation("a.png", 30, 40, (Part("car", MASK, 0.5), Part("cow", ~MASK)))
-    EXPORTS[format](iter([annotation]), world.work / format, ExportOptions(images="none", val_share=0))
+    options = ExportOptions(("car", "cow"), images="none", val_share=0)
+    EXPORTS[format](iter([annotation]), world.work / format, options)
     return world.work / FILES[format]
 
 
