@@ -16,7 +16,7 @@ from segvote.io.video.reading import VideoStream
 from segvote.run.run import Run
 from segvote.run.videos import KeyFrames
 from segvote.segmentation.hierarchy import cut_tree
-from segvote.steps.video.draw import SegmentedVideo
+from segvote.steps.video.draw import read_frame_labels
 
 IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
 # How many times fewer regions each level has than the segments, the coarsest first.
@@ -146,7 +146,7 @@ class Frames:
         return labels
 
     def _carry(self, bag: int, frame: int) -> np.ndarray:
-        return SegmentedVideo(self._open_keys(bag), self.run.find_source(bag)).read_labels(frame)
+        return read_frame_labels(self._open_keys(bag), self.run.find_source(bag), frame)
 
     def find_key(self, bag: int, frame: int, segment: int) -> tuple[int, np.ndarray]:
         """The key frame next to a frame of a video that shows a segment, by its number, and its label map (h, w)."""
