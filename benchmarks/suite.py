@@ -37,8 +37,8 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.run import Run
 from segvote.run.settings import N_LEVELS, Settings
 from segvote.steps.extent import change_extent, read_extents
-from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.reopening import reopen
+from segvote.steps.vote import fetch_neighbours
 
 # Close-ups of one surface, as opposed to photographs of scenes; by name, for the two means only.
 SURFACES = ("tile-", "steel-", "coffee-", "surface-")
