@@ -34,6 +34,7 @@ DEFERRED = {
     "segvote.features.networks.vgg19": "onnx, which only building the network needs",
     "segvote.review": "starlette and uvicorn, which are optional",
     "segvote.segmentation.hierarchy": "higra, which only building a tree needs",
+    "segvote.voters": "scikit-learn, which the names of voters do without",
     "segvote.steps.label_maps": "higra, which only published contour maps need",
 }
 ROOT = Path(segvote.__file__).parent
