@@ -98,11 +98,9 @@ test-pythons:
 	  $(VENV)-$$version/bin/python -m pytest -q -p no:cacheprovider $(PYTHONS_TESTS) || exit 1; \
 	done
 
-# Everything a careful person would try against segvote; writes the table of docs/reliability.md.
-LEDGER := $(abspath docs/_build/trust.jsonl)
+# All robustness tests of docs/reliability.md, the slow ones too.
 trust: install
-	mkdir -p docs/_build && rm -f $(LEDGER)
-	SEGVOTE_LEDGER=$(LEDGER) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not real_data' tests/trust
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not real_data' tests/trust
 
 lint: install
 	$(BIN)/ruff check src tests benchmarks
@@ -132,7 +130,7 @@ docs-pictures: install
 licences: install
 	$(BIN)/python tests/trust/supply.py licences docs/licences.md
 
-# Known weaknesses of the installed packages, from the database of PyPI; fails where one could not be looked up.
+# Known vulnerabilities of the installed packages, from the database of PyPI; fails where one could not be looked up.
 audit: install
 	$(BIN)/pip install -q pip-audit
 	$(BIN)/pip freeze --exclude-editable > $(VENV)/audited.txt

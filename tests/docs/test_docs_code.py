@@ -15,7 +15,7 @@ from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.predict import predict
 
-# By the page and a word of the block.
+# Blocks that are only compiled, by page and a word of the block.
 NOT_RUN = {
     ("datasets.md", "DATASETS["): "needs a data set that is not ours to give",
     ("compare.md", "segvote.compare("): "takes minutes; tests/steps compares on small scenes",
@@ -29,15 +29,15 @@ def stage(tmp_path_factory):
     """A folder with everything that the pages' code names."""
     folder = tmp_path_factory.mktemp("pages")
     write_scenes(folder, n_with=4, n_without=5, **TINY)
-    shutil.copytree(folder / "with", folder / "photos/with")
-    shutil.copytree(folder / "without", folder / "photos/without")
-    shutil.copytree(folder / "without", folder / "NEW")
-    write_scenes(folder / "cups", n_with=3, n_without=0, seed=5, **TINY)
     write_scenes(folder / "plates", n_with=3, n_without=0, seed=6, target="plate", **TINY)
-    shutil.copytree(folder / "cups/with", folder / "ROOT/cow")
-    shutil.copytree(folder / "plates/with", folder / "ROOT/aeroplane")
-    shutil.copytree(folder / "without", folder / "ROOT/none")
-    shutil.copytree(folder / "cups/with", folder / "more/cows")
+    copies = {
+        "with": ["photos/with", "ROOT/cow", "more/cows"],
+        "without": ["photos/without", "NEW", "ROOT/none"],
+        "plates/with": ["ROOT/aeroplane"],
+    }
+    for source, targets in copies.items():
+        for target in targets:
+            shutil.copytree(folder / source, folder / target)
     shutil.copy(folder / "with/with-003.png", folder / "with/blurred.jpg")
     annotate(folder / "with", folder / "without", folder / "out", Settings(label="cow"), n_jobs=1)
     return folder
@@ -56,18 +56,14 @@ def given(stage, tmp_path, monkeypatch):
     return {"__name__": "__main__", "segvote": segvote, "pandas": SimpleNamespace(DataFrame=list), **names}
 
 
-def find_reason(page, code):
-    return next((why for (name, word), why in NOT_RUN.items() if name == page and word in code), None)
-
-
 @pytest.mark.parametrize(("page", "block"), CODE, ids=[f"{page}:{block.line}" for page, block in CODE])
 def test_python_in_the_pages_runs(page, block, given):
-    if find_reason(page, block.code):
-        compile(block.code, page, "exec")
+    code = compile(block.code, page, "exec")
+    if any(name == page and word in block.code for name, word in NOT_RUN):
         return
     if "annotate" in block.code:
         shutil.rmtree("out")  # it makes its own
-    exec(compile(block.code, page, "exec"), given)  # noqa: S102 - our own pages
+    exec(code, given)  # noqa: S102 - our own pages
 
 
 def test_python_names_in_the_text_exist():

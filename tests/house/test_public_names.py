@@ -1,4 +1,4 @@
-"""The public face: sorted, true, documented, and quick to import."""
+"""Public names: sorted, documented, quick to import."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ HEAVY = {
 }
 
 
-def test_the_package_exports_what_it_says():
+def test_every_public_name_can_be_imported():
     assert segvote.__all__ == sorted(segvote.__all__) == dir(segvote)
     assert all(getattr(segvote, name) is not None for name in segvote.__all__)
 

@@ -1,4 +1,4 @@
-"""The commands that write files, as every attack runs them, and how their outputs are compared."""
+"""The commands that write files, and the comparison of their outputs."""
 
 import contextlib
 import json
@@ -42,7 +42,7 @@ class World:
         return World(self.scenes, self.run, self.work / name)
 
     def type(self, command):
-        """The words of a command of the table, or of another that is written like them."""
+        """The words of a command of `COMMANDS`, or of a text like them."""
         text = COMMANDS.get(command, command)
         return re.sub(r"\b[A-Z]{3,}\b", lambda word: str(PLACES[word[0]](self)), text).split()
 
@@ -96,7 +96,7 @@ def make_films(world, n_frames=4):
     return f"{films / 'with'} {films / 'without'}"
 
 
-# Words in capitals stand for what `World.type` puts there.
+# Words in capitals are replaced by `World.type`, see `PLACES`.
 COMMANDS = {
     "annotate": "annotate WITH WITHOUT -o OUT --jobs 1 SMALL",
     "annotate --classes": "annotate --classes CLASSES -o OUT --jobs 1 SMALL",
@@ -133,7 +133,7 @@ def list_outputs(world):
 
 
 def read_outputs(world):
-    """All that a finished command leaves, without what differs between equal runs."""
+    """The output files of a command by name, without times."""
     files = [path for path in list_outputs(world) if path.name not in PASSING]
     return {path.relative_to(world.out).as_posix(): _read(path, world) for path in files}
 

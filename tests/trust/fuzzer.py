@@ -1,6 +1,5 @@
-"""Requests that no page would send, made from a seed: raw bytes for a socket, most of them with the right token."""
+"""Random requests as raw bytes for a socket, most of them with the right token."""
 
-import base64
 import json
 import socket
 from urllib.parse import quote
@@ -50,7 +49,7 @@ class Fuzzer:
 
     def make(self):
         """One request."""
-        kinds = (self._ask, self._wander, self._act, self._act, self._upgrade, self._shout)
+        kinds = (self._ask, self._wander, self._act, self._act, self._shout)
         return self.rng.choice(kinds)()
 
     def _ask(self):
@@ -74,27 +73,16 @@ class Fuzzer:
         bodies = (body.encode(), body.encode(), body.encode("utf-16"), f"[{body}]".encode(), self.rng.choice(BODIES))
         return self._write("POST", f"/api/{name}", self.rng.choice(bodies))
 
-    def _upgrade(self):
-        """A WebSocket handshake, whole or not, and frames after it."""
-        key = base64.b64encode(self.rng.randbytes(self.rng.choice((16, 16, 3)))).decode()
-        names = ("Upgrade", "Connection", "Sec-WebSocket-Key", "Sec-WebSocket-Version")
-        headers = dict(zip(names, ("websocket", "Upgrade", key, "13"), strict=True))
-        if self.rng.random() < 0.3:
-            headers.pop(self.rng.choice(names))
-        return self._write("GET", self.rng.choice(ROUTES), headers=headers) + self.rng.randbytes(
-            self.rng.randrange(200)
-        )
-
     def _shout(self):
         return self.rng.choice(NOISE) + self.rng.randbytes(self.rng.randrange(2000))
 
-    def _write(self, method, path, body=b"", headers=None):
+    def _write(self, method, path, body=b""):
         token = self.token if self.rng.random() < 0.8 else self.token[:-1]
         fields = {"Host": self.host, "Connection": "close"}
         if method == "POST":
             fields |= {"Origin": f"http://{self.host}", "Content-Type": "application/json"}
         fields |= {"Content-Length": str(len(body))} if body else {}
-        fields |= dict([self.rng.choice(HEADERS)] if self.rng.random() < 0.3 else []) | (headers or {})
+        fields |= dict([self.rng.choice(HEADERS)] if self.rng.random() < 0.3 else [])
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         return f"{method} /{token}{path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1", "replace") + body
 

@@ -1,17 +1,15 @@
-"""A stage on which accidents happen: commands run in forked processes, and something goes wrong at an exact moment.
+"""Commands in forked processes that fail at an exact moment.
 
-Started as a program, it imports segvote once, then takes one JSON line per order and answers with one. A moment is one
-of the things a process does to the file system (it opens a file for writing, renames, removes, makes a folder),
-counted by an audit hook; so that "killed at the ninth moment" means the same on every machine.
+Started as a program, it imports segvote once, then takes one JSON line per order and answers with one. A moment is a
+change of the file system (a file opened for writing, a rename, a removal, a new folder), counted by an audit hook:
+"killed at the ninth moment" means the same on every machine.
 """
 
 import ctypes
 import errno
-import functools
 import itertools
 import json
 import os
-import resource
 import shutil
 import signal
 import struct
@@ -44,12 +42,12 @@ class Stage:
         order = {"arguments": [str(argument) for argument in arguments], "fault": fault}
         return self._order({"start": order})
 
-    def wait(self, started, time_limit=1200):
-        """Until it ends: exit code (negative: the signal), output, errors, number of moments it had, seconds."""
-        return self._order({"wait": {**started, "time_limit": time_limit}})
+    def wait(self, started):
+        """Until it ends: exit code (negative: the signal), output, errors, number of moments, seconds."""
+        return self._order({"wait": started})
 
-    def run(self, *arguments, time_limit=1200, **fault):
-        return self.wait(self.start(*arguments, **fault), time_limit)
+    def run(self, *arguments, **fault):
+        return self.wait(self.start(*arguments, **fault))
 
     def close(self):
         self._process.stdin.close()
@@ -108,26 +106,12 @@ def _start(order):
 
 
 def _wait(order):
-    limit = order["started"] + order["time_limit"]
-    hung = False
-    while True:
-        found, status = os.waitpid(order["pid"], os.WNOHANG)
-        if found:
-            break
-        if not hung and time.monotonic() > limit:
-            hung = True
-            os.kill(order["pid"], signal.SIGKILL)
-        time.sleep(0.002)
-    texts = {name: _read(order[name]) for name in ("output", "errors")}
-    n_moments = int(_read(order["moments"]) or 0)
-    shutil.rmtree(Path(order["output"]).parent)
-    code = os.waitstatus_to_exitcode(status)
+    status = os.waitpid(order["pid"], 0)[1]
     seconds = time.monotonic() - order["started"]
-    return {"code": code, "hung": hung, "seconds": seconds, "moments": n_moments, **texts}
-
-
-def _read(path):
-    return Path(path).read_text(errors="replace")
+    texts = {name: Path(order[name]).read_text(errors="replace") for name in ("output", "errors", "moments")}
+    shutil.rmtree(Path(order["output"]).parent)
+    code, n_moments = os.waitstatus_to_exitcode(status), int(texts["moments"] or 0)
+    return {**texts, "code": code, "seconds": seconds, "moments": n_moments}
 
 
 def _perform(order, files):
@@ -166,34 +150,22 @@ def _prepare(kind="", moment=-1, **details):
     """Arrange for the accident; returns the counter of moments."""
     counter = itertools.count()
     happen = ACCIDENTS[kind](**details) if kind else None
-    is_moment = functools.partial(_is_look, details["below"]) if kind == "late" else _is_write
 
     def watch(event, arguments):
-        if not is_moment(event, arguments):
+        is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING
+        if event not in MOMENTS and not (is_write and arguments[0] != os.devnull):
             return
         number = next(counter)
         frees_room = kind == "full" and event in ("os.remove", "sqlite3.connect")  # the latter writes nothing yet
         if happen is not None and number >= moment >= 0 and not frees_room:
-            happen(number == moment, *arguments[:1])
+            happen(number == moment)
 
     sys.addaudithook(watch)
     return counter
 
 
-def _is_write(event, arguments):
-    if event == "open":
-        return isinstance(arguments[2], int) and bool(arguments[2] & WRITING) and arguments[0] != os.devnull
-    return event in MOMENTS
-
-
-def _is_look(below, event, arguments):
-    """Whether the process asks for a file below a folder, or opens it for reading."""
-    is_look = event == "stage.look" or (event == "open" and not _is_write(event, arguments))
-    return is_look and isinstance(arguments[0], str) and arguments[0].startswith(below)
-
-
 def _send(number):
-    return lambda is_first, path: os.kill(os.getpid(), number) if is_first else None
+    return lambda is_first: os.kill(os.getpid(), number) if is_first else None
 
 
 def _kill(seconds=None):
@@ -206,40 +178,10 @@ def _kill(seconds=None):
 
 
 def _fill_disk():
-    def refuse(is_first, path):
+    def refuse(is_first):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     return refuse
-
-
-def _delay(below, n_looks=3):
-    """As on NFS: a file that another process wrote is not visible yet to the next looks at it; own files are."""
-    late, own, stat = {}, set(), os.stat
-
-    def look(path, *arguments, **keywords):
-        if isinstance(path, str | os.PathLike):
-            sys.audit("stage.look", os.fspath(path))
-        return stat(path, *arguments, **keywords)
-
-    def note_own(event, arguments):
-        if event in ("os.rename", "os.mkdir") or _is_write(event, arguments):
-            own.add(str(arguments[1 if event == "os.rename" else 0]))
-
-    def hide(is_first, path):
-        if is_first:
-            late[path] = n_looks
-        if late.get(path, 0) > 0 and path not in own:
-            late[path] -= 1
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-
-    os.stat = look
-    sys.addaudithook(note_own)
-    return hide
-
-
-def _limit_files(n_bytes):
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
 
 
 def _lose_privileges():
@@ -249,33 +191,22 @@ def _lose_privileges():
         assert ctypes.CDLL(None).capset(header, bytes(24)) == 0
 
 
-def _jump(seconds):
-    real = time.time
-
-    def jump(is_first, path):
-        time.time = lambda: real() + seconds
-
-    return jump
-
-
 def _change(path, how):
-    return lambda is_first, _: change_input(Path(path), how) if is_first else None
+    """An input is removed, truncated, or replaced by another image or a pipe."""
+    from PIL import Image
 
+    def change(is_first):
+        if is_first:
+            content = Path(path).read_bytes()
+            Path(path).unlink()
+            if how == "replace":
+                Image.new("RGB", (90, 50), "purple").save(path, format="PNG")
+            elif how == "truncate":
+                Path(path).write_bytes(content[:20])
+            elif how == "pipe":
+                os.mkfifo(path)
 
-def change_input(path, how):
-    """Do to an input what other programs do: remove it, put a folder or other content in its place, cut it."""
-    if how == "truncate":
-        os.truncate(path, 20)
-        return
-    path.unlink()
-    if how == "folder":
-        path.mkdir()
-    elif how == "replace":
-        from PIL import Image
-
-        Image.new("RGB", (90, 50), "purple").save(path, format="PNG")
-    elif how == "fifo":
-        os.mkfifo(path)
+    return change
 
 
 ACCIDENTS = {
@@ -283,10 +214,7 @@ ACCIDENTS = {
     "interrupt": lambda: _send(signal.SIGINT),
     "pause": lambda: _send(signal.SIGSTOP),  # until the test lets it go on
     "full": _fill_disk,
-    "late": _delay,
-    "limit": _limit_files,
     "no privileges": _lose_privileges,
-    "clock": _jump,
     "change": _change,
 }
 

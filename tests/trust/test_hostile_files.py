@@ -1,4 +1,4 @@
-"""Files from strangers: nothing in them runs, nothing leads out of a folder, nothing grows without end."""
+"""Untrusted files: no code runs, no name leads out of a folder, memory is bounded."""
 
 import json
 import os
@@ -7,12 +7,10 @@ import shutil
 import struct
 import tracemalloc
 import zipfile
-from functools import partial
 
 import numpy as np
 import pytest
 from msgspec import to_builtins
-from nonsense import survives
 from torch_writer import join
 
 from segvote.errors import SegvoteError
@@ -24,25 +22,6 @@ from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.steps.export import export
 from segvote.steps.label_maps import find_label_map, segment_by_map
-
-
-def count_accepted(attempts):
-    """How many of the calls end in anything but a `SegvoteError`."""
-    n_lost = 0
-    for attempt in attempts:
-        try:
-            attempt()
-        except SegvoteError:
-            continue
-        except Exception as error:
-            print(attempt, type(error).__name__, error)
-        else:
-            print(attempt, "was accepted")
-        n_lost += 1
-    return n_lost
-
-
-# Weights, label maps and networks.
 
 
 class Attack:
@@ -69,18 +48,20 @@ def read_label_map(path):
     return segment_by_map(found, np.zeros((10, 10, 3), np.uint8), 5)
 
 
-def test_pickles_that_run_code_do_not(tmp_path, ledger):
-    marker, attempts = tmp_path / "ran", []
+def test_pickles_that_run_code_are_refused(tmp_path):
+    marker = tmp_path / "ran"
     for number, data in enumerate(list_pickles(marker)):
         plain, whole, model = (tmp_path / f"{number}.{kind}" for kind in ("pth", "whole.pth", "npy"))
         plain.write_bytes(data)
         whole.write_bytes(join(data, {}))
         model.write_bytes(make_npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (), }", data))
-        attempts += [partial(read_torch_file, plain), partial(read_torch_file, whole), partial(read_label_map, model)]
-    ledger("weights and label maps that would run code", len(attempts), count_accepted(attempts) + marker.exists())
+        for read, path in ((read_torch_file, plain), (read_torch_file, whole), (read_label_map, model)):
+            with pytest.raises(SegvoteError):
+                read(path)
+    assert not marker.exists()
 
 
-def test_label_maps_that_are_programs_or_bombs_are_refused(tmp_path, ledger):
+def test_label_maps_that_are_programs_or_bombs_are_refused(tmp_path):
     contents = {
         "a.png": f"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n({tmp_path}/ran) (w) file\n".encode(),
         "b.npy": make_npy(b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 1000000), }"),
@@ -91,9 +72,10 @@ def test_label_maps_that_are_programs_or_bombs_are_refused(tmp_path, ledger):
         (tmp_path / name).write_bytes(content)
     np.save(tmp_path / "d.npy", np.full((10, 10), np.nan))
     os.mkfifo(tmp_path / "e.png")
-    attempts = [partial(read_label_map, path) for path in sorted(tmp_path.iterdir())]
-    lost = count_accepted(attempts) + (tmp_path / "ran").exists()
-    ledger("label maps that are programs, bombs or nonsense", len(attempts), lost)
+    for path in sorted(tmp_path.iterdir()):
+        with pytest.raises(SegvoteError):
+            read_label_map(path)
+    assert not (tmp_path / "ran").exists()
 
 
 def make_onnx(path, location, place):
@@ -121,57 +103,47 @@ def make_onnx(path, location, place):
     path.write_bytes(model.SerializeToString())
 
 
-def test_networks_cannot_read_files_elsewhere(tmp_path, ledger):
-    models, attempts = tmp_path / "models", []
+def test_networks_cannot_read_files_elsewhere(tmp_path):
+    models = tmp_path / "models"
     models.mkdir()
     (tmp_path / "secret").write_bytes(bytes(64))
     os.mkfifo(models / "pipe")
     (models / "link").symlink_to(tmp_path / "secret")
-    absolute = str(tmp_path / "secret")
-    locations = ("../secret", absolute, "/etc/passwd", "link", "pipe", "sub/../../secret", "", "absent", ".")
-    for number, location in enumerate(locations):
+    for location in ("../secret", str(tmp_path / "secret"), "link", "pipe", "sub/../../secret", "", "absent", "."):
         for place in ("weight", "constant", "inside"):
-            path = models / f"{number}-{place}.onnx"
-            make_onnx(path, location, place)
-            attempts += [lambda path=path: BackboneFeatures(path, size=16).get_key()]
-            attempts += [lambda path=path: BackboneFeatures(path, size=16).blocks]
-    row = "networks whose weights lie elsewhere (`..`, absolute, links, pipes)"
-    ledger(row, len(attempts), count_accepted(attempts))
+            make_onnx(models / "a.onnx", location, place)
+            with pytest.raises(SegvoteError):
+                BackboneFeatures(models / "a.onnx", size=16).get_key()
+            with pytest.raises(SegvoteError):
+                _ = BackboneFeatures(models / "a.onnx", size=16).blocks
 
-
-# Run folders.
 
 EVIL_NAMES = ("../../outside", "/tmp/outside", "with/../../../outside", "with/..", "with/\0", "", "with/a/../../../b")
 
 
-def test_names_in_a_record_cannot_lead_out(own_run, tmp_path, ledger):
+def test_names_in_a_record_cannot_lead_out(own_run, tmp_path):
     record = to_builtins(RunFolder(own_run).read_record())
     changes = [{key: name} for key in ("name", "stem") for name in EVIL_NAMES]
     changes += [{key: "../../../etc/x"} for key in ("segments", "features", "digest")]
-
-    def attempt(change):
-        first, *others = record["bags"]
+    first, *others = record["bags"]
+    for change in changes:
         write_json(own_run / "run.json", {**record, "bags": [{**first, **change}, *others]})
-        export(own_run, "coco", tmp_path / "export", overwrite=True)
-
-    lost = count_accepted([partial(attempt, change) for change in changes])
-    strangers = {path.name for path in tmp_path.iterdir()} - {"run", "export"}
-    ledger("run folders with names that lead out", len(changes), lost + len(strangers))
+        with pytest.raises(SegvoteError):
+            export(own_run, "coco", tmp_path / "export", overwrite=True)
+    assert {path.name for path in tmp_path.iterdir()} <= {"run", "export"}
 
 
-@pytest.mark.parametrize("name", ["masks", "review.sqlite", "log.jsonl", "heatmaps/with"])
-def test_links_in_a_run_folder_lead_nowhere(stage, own_run, world, tmp_path, ledger, name):
+@pytest.mark.parametrize("name", ["masks", "log.jsonl", "heatmaps/with"])
+def test_links_in_a_run_folder_lead_nowhere(stage, own_run, world, tmp_path, name):
     outside, path = tmp_path / "outside", own_run / name
     outside.touch() if "." in name else outside.mkdir()
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     path.symlink_to(outside)
     done = stage.run(*world.type(f"annotate WITH WITHOUT -o {own_run} --jobs 1 SMALL --n-segments 9"))
     changed = list(outside.iterdir()) if outside.is_dir() else outside.read_bytes()
-    ledger("run folders with links to other places", 1, done["code"] != 2 or bool(changed))
+    assert done["code"] == 2 and not changed
     assert "link out of the run folder" in done["errors"]
 
-
-# Annotations of other tools.
 
 LAUGHS = "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))
 XML = (
@@ -194,61 +166,27 @@ JSON = (
 )
 
 
-def test_annotation_files_that_grow_or_lead_out_are_refused(tmp_path, ledger):
+def test_annotation_files_that_grow_or_lead_out_are_refused(tmp_path):
     """Entities and document types, pictures of a million rows, endless nesting, archives that unpack to more."""
-    texts = [*((f"{n}.xml", text) for n, text in enumerate(XML)), *((f"{n}.json", text) for n, text in enumerate(JSON))]
-    for name, text in texts:
-        (tmp_path / name).write_text(text)
+    for kind, texts in (("xml", XML), ("json", JSON)):
+        for number, text in enumerate(texts):
+            (tmp_path / f"{number}.{kind}").write_text(text)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("annotations.json", b" " * 50_000_000)
-    attempts = [lambda path=path: list(read_any(path)) for path in sorted(tmp_path.iterdir())]
-    ledger(
-        "annotation files with entities, or that unpack to more than they are", len(attempts), count_accepted(attempts)
-    )
-
-
-def test_archives_write_nothing_where_their_names_say(tmp_path, ledger):
-    path, names = tmp_path / "slip.zip", ("../../slipped.json", "/tmp/slipped-segvote.json", "..\\slipped.json")
-    for name in names:
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr(name, json.dumps({"images": [], "annotations": [], "categories": []}))
-        assert survives(lambda: list(read_any(path)))
-    found = [*tmp_path.parent.rglob("slipped*"), *tmp_path.parent.parent.glob("slipped*")]
-    lost = len(found) + os.path.exists("/tmp/slipped-segvote.json")
-    ledger("archives whose members are called `../..`", len(names), lost)
-
-
-def write_crowded(folder, n_shapes, size):
-    """A file of each format with so many outlines in one large image."""
-    rng = np.random.default_rng(0)
-    corners = rng.uniform(0, size, (n_shapes, 1, 2)) + rng.uniform(0, 200, (n_shapes, 5, 2))
-    rings = np.clip(corners, 0, size).round(1).tolist()
-    shape = {"image_id": 1, "category_id": 1}
-    shapes = [{**shape, "id": n, "segmentation": [np.ravel(ring).tolist()]} for n, ring in enumerate(rings, 1)]
-    coco = {"images": [{**IMAGE, "height": size, "width": size}], "annotations": shapes, "categories": CATEGORIES}
-    shapes = [{"label": "x", "points": ring, "shape_type": "polygon"} for ring in rings]
-    labelme = {"shapes": shapes, "imageHeight": size, "imageWidth": size, "imagePath": "a.png"}
-    result = {"type": "polygonlabels", "original_width": size, "original_height": size}
-    values = [{"points": (100 * np.array(ring) / size).tolist(), "polygonlabels": ["x"]} for ring in rings]
-    results = [{**result, "value": value} for value in values]
-    tasks = [{"data": {"image": "a.png"}, "annotations": [{"result": results}]}]
-    for name, content in (("coco", coco), ("labelme", labelme), ("tasks", tasks)):
-        (folder / f"{name}.json").write_text(json.dumps(content))
-    points = [";".join(f"{x},{y}" for x, y in ring) for ring in rings]
-    outlines = "".join(f'<polygon label="x" points="{one}" occluded="0" z_order="0"/>' for one in points)
-    head = f'<image id="0" name="a.png" width="{size}" height="{size}">'
-    (folder / "cvat.xml").write_text(f"<annotations>{head}{outlines}</image></annotations>")
-
-
-@pytest.mark.parametrize(("n_shapes", "size"), [(60, 1000), pytest.param(1200, 3000, marks=pytest.mark.slow)])
-@pytest.mark.timeout(7200)
-def test_files_of_many_shapes_take_the_memory_of_one(tmp_path, ledger, n_shapes, size):
-    lost, allowed = 0, 12 * size * size + (64 << 20)
-    write_crowded(tmp_path, n_shapes, size)
     for path in sorted(tmp_path.iterdir()):
-        tracemalloc.start()
-        [annotation] = read_any(path)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        lost += not (len(annotation.parts) == 1 and annotation.parts[0].mask.any() and peak < allowed)
-    ledger("imports of 60 and 1,200 outlines in one image, the memory of one mask", 4, lost)
+        with pytest.raises(SegvoteError):
+            list(read_any(path))
+
+
+def test_many_outlines_take_the_memory_of_one_mask(tmp_path):
+    size, n_shapes = 1000, 300
+    rng, shape = np.random.default_rng(0), {"image_id": 1, "category_id": 1}
+    rings = np.clip(rng.uniform(0, size, (n_shapes, 1, 2)) + rng.uniform(0, 200, (n_shapes, 5, 2)), 0, size)
+    shapes = [{**shape, "id": number, "segmentation": [ring.ravel().tolist()]} for number, ring in enumerate(rings, 1)]
+    coco = {"images": [{**IMAGE, "height": size, "width": size}], "annotations": shapes, "categories": CATEGORIES}
+    (tmp_path / "coco.json").write_text(json.dumps(coco))
+    tracemalloc.start()
+    [annotation] = read_any(tmp_path / "coco.json")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert annotation.parts[0].mask.any() and peak < 12 * size * size + (64 << 20)

@@ -1,4 +1,4 @@
-"""The review server under attack: random requests, many clients, kills, and another user of the machine."""
+"""The review server: random requests, many clients, kills, and another user of the machine."""
 
 import json
 import os
@@ -19,7 +19,6 @@ from unittest import mock
 import pytest
 from commands import read_log
 from fuzzer import Fuzzer, send
-from test_attacks import is_one_clear_line
 
 from segvote.io.images import resize_labels
 from segvote.review import actions as review_actions
@@ -31,7 +30,7 @@ SLOW = pytest.mark.slow
 
 
 class Page:
-    """What the page of an address sends, each message over a connection of its own: an idle one is hung up."""
+    """The requests of a page, each over a connection of its own: an idle one is closed."""
 
     def __init__(self, address):
         self.host, self.token = re.fullmatch(r"http://(.*)/(.*)/", address).groups()
@@ -98,25 +97,22 @@ def find_fault(answer, request, token):
 
 @pytest.mark.parametrize("n_requests", [300, pytest.param(10_000, marks=SLOW)])
 @pytest.mark.timeout(7200)
-def test_random_requests_break_nothing(own_run, ledger, n_requests):
-    record, lost = (own_run / "run.json").read_bytes(), 0
+def test_random_requests_break_nothing(own_run, n_requests):
+    record = (own_run / "run.json").read_bytes()
     with run_server(own_run) as address, closing(Page(address)) as page:
         fuzzer = Fuzzer(page.host, page.token, random.Random(n_requests))
         for request in (fuzzer.make() for _ in range(n_requests)):
-            if fault := find_fault(send(page.host, request), request, page.token):
-                print(fault, request[:300])
-                lost += 1
+            assert find_fault(send(page.host, request), request, page.token) is None, request[:300]
         page.wait_for_votes()  # a busy machine may load the run more slowly than it answers 300 requests
         status, answer = page.ask("status")
     assert status == 200 and answer["votes"] == "ready" and not answer["problem"]
     assert (own_run / "run.json").read_bytes() == record
     assert (own_run / "log.jsonl").stat().st_size < 1_000_000
-    ledger("random requests to `review`, HTTP and WebSocket", n_requests, lost)
 
 
 @pytest.mark.parametrize("n_clicks", [1, pytest.param(25, marks=SLOW)])
 @pytest.mark.timeout(7200)
-def test_two_hundred_clients_at_once_lose_no_click(own_run, ledger, n_clicks):
+def test_two_hundred_clients_at_once_lose_no_click(own_run, n_clicks):
     start, promised = threading.Barrier(N_CLIENTS), []
 
     def click():
@@ -129,25 +125,7 @@ def test_two_hundred_clients_at_once_lose_no_click(own_run, ledger, n_clicks):
             pass
         page.wait_for_votes(N_CLIENTS * n_clicks)
     wanted = list(range(1, N_CLIENTS * n_clicks + 1))
-    assert [row[0] for row in read_log(own_run / "review.sqlite")] == wanted
-    ledger("clicks of 200 clients at once, each in the log once", len(wanted), sorted(promised) != wanted)
-
-
-@contextmanager
-def clicking(address):
-    """Another client clicks meanwhile, on images without the object."""
-    stop = threading.Event()
-
-    def click():
-        with closing(Page(address)) as page:
-            while not stop.is_set():
-                page.ask("set", {"bag": 3, "segments": [0], "value": 0})
-
-    with running(click):
-        try:
-            yield
-        finally:
-            stop.set()
+    assert [row[0] for row in read_log(own_run / "review.sqlite")] == wanted == sorted(promised)
 
 
 def is_in_mask(run, bag, segment):
@@ -158,44 +136,26 @@ def is_in_mask(run, bag, segment):
 
 @pytest.mark.parametrize("n_exports", [3, pytest.param(60, marks=SLOW)])
 @pytest.mark.timeout(7200)
-def test_an_export_has_every_click_before_it(own_run, ledger, n_exports):
-    lost, run = 0, Run(own_run)
+def test_an_export_has_every_click_before_it(own_run, n_exports):
+    """While another client clicks on an image without the object."""
+    run, stop = Run(own_run), threading.Event()
+
+    def click():
+        with closing(Page(address)) as page:
+            while not stop.is_set():
+                page.ask("set", {"bag": 3, "segments": [0], "value": 0})
+
     with run_server(own_run) as address, closing(Page(address)) as page:
         page.wait_for_votes()
-        with clicking(address):
-            for number in range(n_exports):
-                bag, value = number % 3, number // 3 % 2
-                assert page.ask("set", {"bag": bag, "segments": [0], "value": value})[0] == 200
-                lost += page.ask("export", {})[0] != 200 or is_in_mask(run, bag, 0) != bool(value)
-    ledger("files written by `review` while others click: the last click is in them", n_exports, lost)
-
-
-@pytest.mark.parametrize("n_kills", [6, pytest.param(40, marks=SLOW)])
-@pytest.mark.timeout(7200)
-def test_a_killed_export_while_others_click_is_repeated(stage, own_run, tmp_path, ledger, n_kills):
-    """Some exports meet files that the page is writing: they end in one line."""
-    rng, lost = random.Random(n_kills), 0
-    command = ["export", own_run, "--format", "coco", "--images", "copy", "--overwrite", "-o"]
-    n_moments = stage.run(*command, tmp_path / "first")["moments"]
-    with run_server(own_run) as address, closing(Page(address)) as page:
-        page.wait_for_votes()
-        with clicking(address):
-            for number in range(n_kills):
-                if number % 10 == 0:
-                    page.ask("export", {})
-                done = stage.run(*command, tmp_path / "killed", kind="kill", moment=rng.randrange(n_moments))
-                lost += not (done["code"] in (0, -signal.SIGKILL) or is_one_clear_line(done))
-        page.ask("export", {})
-    for name in ("killed", "calm"):
-        assert stage.run(*command, tmp_path / name)["code"] == 0
-    killed, calm = (
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        for folder in (tmp_path / "killed", tmp_path / "calm")
-    )
-    ledger("`export` killed (SIGKILL) while clients of `review` click, repeated", n_kills, lost + (killed != calm))
-
-
-# Kills of the server itself.
+        with running(click):
+            try:
+                for number in range(n_exports):
+                    bag, value = number % 3, number // 3 % 2
+                    assert page.ask("set", {"bag": bag, "segments": [0], "value": value})[0] == 200
+                    assert page.ask("export", {})[0] == 200
+                    assert is_in_mask(run, bag, 0) == bool(value)
+            finally:
+                stop.set()
 
 
 def wait_for_address(started):
@@ -240,20 +200,14 @@ def kill_review(stage, run, seconds, exports):
 @pytest.mark.parametrize("exports", [False, True])
 @pytest.mark.parametrize("n_kills", [2, pytest.param(40, marks=SLOW)])
 @pytest.mark.timeout(7200)
-def test_no_answered_click_is_lost_in_a_kill(stage, own_run, ledger, n_kills, exports):
+def test_no_answered_click_is_lost_in_a_kill(stage, own_run, n_kills, exports):
     rng, promised = random.Random(n_kills), []
     for _ in range(n_kills):
         promised += kill_review(stage, own_run, rng.uniform(0.0, 0.4 + 2 * exports), exports)
         # Killed while it wrote files, the run is half written: this finishes it.
         assert stage.run("update", own_run, "--jobs", "1")["code"] == 0
-    kept = {row[0] for row in read_log(own_run / "review.sqlite")}
-    when = " while it writes files" if exports else ""
-    assert promised
-    ledger(f"clicks answered by `review` before it was killed{when}", len(promised), len({*promised} - kept))
-    ledger(f"`review` killed (SIGKILL) while clients click{when}", n_kills)
+    assert promised and {*promised} <= {row[0] for row in read_log(own_run / "review.sqlite")}
 
-
-# Another user of the machine.
 
 NOBODY = 65534
 
@@ -280,7 +234,7 @@ print(json.dumps({"uid": os.getuid(), "seen": seen.decode("latin-1"), "statuses"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of another user")
-def test_another_user_does_not_find_the_token(tiny_run, ledger):
+def test_another_user_does_not_find_the_token(tiny_run):
     """A process of another user searches command lines, environments and temporary files, and asks without it."""
     with tempfile.TemporaryDirectory(prefix="trust-", dir="/tmp") as name:
         Path(name).chmod(0o755)
@@ -299,8 +253,7 @@ def test_another_user_does_not_find_the_token(tiny_run, ledger):
                 server.send_signal(signal.SIGINT)
                 server.wait()
     assert found["uid"] == NOBODY
-    lost = sum(status != 403 for status in found["statuses"]) + (page.token in found["seen"])
-    ledger("attempts of another user to read a run that is reviewed", len(found["statuses"]) + 1, lost)
+    assert found["statuses"] == [403] * 3 and page.token not in found["seen"]
 
 
 def intrude(*arguments):
@@ -308,30 +261,3 @@ def intrude(*arguments):
     command = ["/usr/bin/env", "python3", "-c", INTRUDER, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.defpath}, **who)
     return json.loads(done.stdout)
-
-
-READING = (
-    "explain COPY with-000.png",
-    "doctor COPY",
-    "evaluate COPY --truth MASKS",
-    "export COPY --format png -o OUT-2",
-)
-WRITING = (
-    "update COPY",
-    "extent COPY 4",
-    "import COPY CORRECTED",
-    "review COPY --no-browser",
-    "export COPY --format png",
-)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
-def test_a_run_of_another_user_is_read_and_not_written(stage, world, ledger):
-    shutil.copytree(world.run, world.out)
-    for path in (world.out, *world.out.rglob("*")):
-        os.chown(path, NOBODY, NOBODY)
-    before = {path: path.read_bytes() for path in world.out.rglob("*") if path.is_file()}
-    ends = {text: stage.run(*world.type(text), kind="no privileges", time_limit=600) for text in READING + WRITING}
-    lost = sum(ends[one]["code"] != 0 for one in READING) + sum(not is_one_clear_line(ends[one]) for one in WRITING)
-    assert {path: path.read_bytes() for path in world.out.rglob("*") if path.is_file()} == before
-    ledger("commands on the run folder of another user", len(ends), lost)

@@ -1,4 +1,4 @@
-"""Files to arrays and back: images, masks, tables, run folders, exports."""
+"""Files to arrays and back: images, masks, tables, exports, imports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPORTS = Registry(
     },
 )
 
-# What trains on an export, or opens it: {path} is what the writer returned, {folder} the export's folder, absolute.
+# How to train on an export, or open it: {path} is the path that the writer returned, {folder} the export's folder.
 NEXT_STEPS = {
     "cityscapes": 'datumaro.Dataset.import_from({folder!r}, "cityscapes")',
     "coco": 'datumaro.Dataset.import_from({folder!r}, "coco")',
@@ -39,9 +39,9 @@ NEXT_STEPS = {
 
 
 def format_next_step(format: str, path: Path, boxes: bool = False) -> str:
-    """The line for an export that was written to `path`, empty for plain pictures; `boxes` as in `ExportOptions`."""
+    """How to use an export at `path`, in one line, empty for plain pictures; `boxes` as in `ExportOptions`."""
     path = path.absolute()
-    # Of COCO's only file, the folder is the one above `annotations`.
+    # The folder of COCO's only file is the one above `annotations`.
     folder = path if path.is_dir() else path.parents[format == "coco"]
     line = NEXT_STEPS.get(format, "").format(path=path, folder=str(folder))
     return line.replace("segment", "detect").replace("-seg", "") if boxes and format == "yolo" else line

@@ -27,10 +27,6 @@ class Polygon:
     outer: np.ndarray
     holes: tuple[np.ndarray, ...] = ()
 
-    @property
-    def rings(self) -> tuple[np.ndarray, ...]:
-        return (self.outer, *self.holes)
-
 
 def trace_polygons(mask: np.ndarray) -> list[Polygon]:
     """Exact outlines of a (h, w) bool mask: ``rasterise`` of all rings gives it again.
@@ -62,22 +58,17 @@ def rasterise(rings: Sequence[np.ndarray], height: int, width: int) -> np.ndarra
     Rings are closed, of (n, 2) points (x, y), whole or fractional, in any order; a hole is one more ring.
     """
     mask = np.zeros((height, width), bool)
-    checked = [_check_ring(ring) for ring in rings]
-    box = _find_box(checked, height, width)
-    if box is not None:
-        mask[box] = _fill_box(checked, box)
-    return mask
-
-
-def _find_box(rings: Sequence[np.ndarray], height: int, width: int) -> tuple[slice, slice] | None:
-    """Rows and columns that the rings can reach: a small shape in a large picture costs what it covers."""
     points = np.concatenate([np.empty((0, 2)), *rings])
-    if not len(points):
-        return None
-    limits = (width, height)
-    left, top = np.clip(np.floor(points.min(axis=0)), 0, limits).astype(int)
-    right, bottom = np.clip(np.ceil(points.max(axis=0)), 0, limits).astype(int)
-    return (slice(top, bottom), slice(left, right)) if left < right and top < bottom else None
+    if not (np.abs(points) < _MAX_COORDINATE).all():
+        raise BadInputError("a polygon must have finite points; export it again")
+    if len(points):
+        # Only the box that the rings can reach: a small shape in a large picture is quick.
+        left, top = np.clip(np.floor(points.min(axis=0)), 0, (width, height)).astype(int)
+        right, bottom = np.clip(np.ceil(points.max(axis=0)), 0, (width, height)).astype(int)
+        if left < right and top < bottom:
+            box = slice(top, bottom), slice(left, right)
+            mask[box] = _fill_box([np.asarray(ring, dtype=np.float64) for ring in rings], box)
+    return mask
 
 
 def _fill_box(rings: Sequence[np.ndarray], box: tuple[slice, slice]) -> np.ndarray:
@@ -170,13 +161,6 @@ def _follow_rings(corners: np.ndarray, horizontal: np.ndarray, vertical: np.ndar
             corner = along_column[partner]
         rings.append(corners[ring])
     return rings
-
-
-def _check_ring(ring: np.ndarray) -> np.ndarray:
-    points = np.asarray(ring, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2 or not (np.abs(points) < _MAX_COORDINATE).all():
-        raise BadInputError(f"a polygon must be (n, 2) finite points, got shape {points.shape}; export it again")
-    return points
 
 
 def _find_crossings(start: np.ndarray, end: np.ndarray, box: tuple[slice, slice]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What all export formats share: options, parts of an annotation, the split, pictures, JSON files written as a stream.
+"""Common parts of the export formats: options, parts of an annotation, the split, pictures, streamed JSON files.
 
 A writer has the signature ``write_<format>(annotations, folder, options) -> Path``. It takes the annotations one at a
 time, so that a million images need hardly more memory than one, and returns the file or folder to open in the other
@@ -12,7 +12,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -32,9 +32,9 @@ IMAGES = ("link", "copy", "none")
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What can be chosen about an export; a format ignores what it cannot hold."""
+    """Options of an export; a format ignores those that it has no use for."""
 
-    labels: tuple[str, ...] = ()  # names of the classes in the order of their numbers. Empty: numbered as they come
+    labels: tuple[str, ...]  # names of the classes in the order of their numbers
     polygons: bool = False  # write outlines instead of run lengths or mask pictures, where a format has both
     instances: bool = False  # write every connected region, as the user cut and joined them, as an object of its own
     min_area: int = 1  # with `instances`: leave out regions of fewer pixels
@@ -43,9 +43,7 @@ class ExportOptions:
     # Share of the images for validation, evenly spread, in formats that have a split; 0: no split.
     val_share: float = 0.2
     boxes: bool = False  # YOLO: boxes around the objects instead of outlines, for readers of detections
-    model_version: str = "segvote"  # what made the masks, for formats that say so
-    # Put before an image's name to make the address Label Studio loads it from.
-    image_prefix: str = "/data/local-files/?d="
+    model_version: str = "segvote"  # source of the masks, for formats that have a place for it
 
     def __post_init__(self) -> None:
         if len(set(self.labels)) != len(self.labels) or not all(self.labels):
@@ -56,52 +54,28 @@ class ExportOptions:
             raise BadInputError(f"expected images to be one of {', '.join(IMAGES)}; got {self.images!r}")
 
 
-class LabelTable:
-    """Labels to numbers 0, 1, …: those of the options first, others as they come, unless the options name any."""
-
-    def __init__(self, labels: Iterable[str] = ()) -> None:
-        self.names = list(labels)
-        self._is_closed = bool(self.names)
-
-    def find(self, label: str) -> int:
-        if label not in self.names:
-            if self._is_closed:
-                raise BadInputError(f"label {label!r} is not among {', '.join(self.names)}; add it to the labels")
-            self.names.append(label)
-        return self.names.index(label)
-
-
-def split_instances(annotation: Annotation, min_area: int = 1) -> Annotation:
-    """Every instance of at least `min_area` pixels as a part of its own, from top to bottom.
-
-    Instances are those that a part says it has, or else its 8-connected regions.
-    """
-    parts = [part for whole in annotation.parts for part in _split_part(whole, min_area)]
-    return replace(annotation, parts=tuple(parts))
+def list_parts(annotation: Annotation, options: ExportOptions) -> tuple[Part, ...]:
+    """The parts to write: as they are or split into instances, never an empty one."""
+    for part in annotation.parts:
+        if part.label not in options.labels:
+            raise BadInputError(f"label {part.label!r} is not among {', '.join(options.labels)}; add it to the labels")
+    if options.instances:
+        return tuple(part for whole in annotation.parts for part in _split_part(whole, options.min_area))
+    return tuple(part for part in annotation.parts if part.mask.any())
 
 
 def _split_part(part: Part, min_area: int) -> Iterator[Part]:
-    if part.instances is None:
-        yield from _split_regions(part, min_area)
+    """Instances of at least `min_area` pixels: the part's own, or else its 8-connected regions from top to bottom."""
+    if part.instances is not None:
+        areas = np.bincount(part.instances[part.mask])
+        for number in np.flatnonzero(areas >= max(min_area, 1)):
+            yield replace(part, mask=part.mask & (part.instances == number), instances=None)
         return
-    areas = np.bincount(part.instances[part.mask])
-    for number in np.flatnonzero(areas >= max(min_area, 1)):
-        yield replace(part, mask=part.mask & (part.instances == number), instances=None)
-
-
-def _split_regions(part: Part, min_area: int) -> Iterator[Part]:
     n_labels, labels, stats, _ = cv2.connectedComponentsWithStats(part.mask.astype(np.uint8), connectivity=8)
     places = [(stats[label, cv2.CC_STAT_TOP], stats[label, cv2.CC_STAT_LEFT], label) for label in range(1, n_labels)]
     for _, _, label in sorted(places):
         if stats[label, cv2.CC_STAT_AREA] >= min_area:
             yield replace(part, mask=labels == label)
-
-
-def list_parts(annotation: Annotation, options: ExportOptions) -> tuple[Part, ...]:
-    """The parts to write: as they are or split into regions, never an empty one."""
-    if options.instances:
-        return split_instances(annotation, options.min_area).parts
-    return tuple(part for part in annotation.parts if part.mask.any())
 
 
 def measure_box(mask: np.ndarray) -> tuple[int, int, int, int]:
@@ -119,14 +93,8 @@ TRAIN, VAL = "train", "val"
 class Split:
     """Deals annotations to ``train`` and ``val``, images with and without objects each in the same proportion.
 
-    Frames of a video stay together: its neighbouring frames are nearly the same picture.
-
-    Parameters
-    ----------
-    share : float
-        Share of the images for ``val``, at least 0 and less than 1; 0: no split.
-    whole : str
-        Name of the only subset where there is no split.
+    Frames of a video stay together: its neighbouring frames are nearly the same picture. With a share of 0 there is one
+    subset, called `whole`.
     """
 
     def __init__(self, share: float, whole: str = TRAIN) -> None:
@@ -167,37 +135,22 @@ def place_image(annotation: Annotation, target: Path, options: ExportOptions) ->
     if options.images == "none":
         return
     source = find_picture(annotation)
-    if _is_same(target, source):
+    if target.exists() and source.exists() and target.samefile(source):
         return  # renaming a file onto a link of itself would leave both names
     try:
         turned, kind, profile = _turn(source, target)
+        # A link must not be flushed: the picture may be read-only, and it is on the disk.
+        with atomic_path(target, durable=turned is not None) as temporary:
+            if turned is not None:
+                turned.save(temporary, format=kind, quality=95, icc_profile=profile)
+            else:
+                _link_or_copy(source, temporary, options.images == "link")
     except UnreadableImageError as error:
         raise UnreadableImageError(f"{error}; images 'none' exports the masks alone") from error
-    # A link must not be flushed: the picture may be read-only, and it is on the disk.
-    with _named_if_gone(source), atomic_path(target, durable=turned is not None) as temporary:
-        if turned is not None:
-            turned.save(temporary, format=kind, quality=95, icc_profile=profile)
-        elif options.images == "copy" or _may_be_repaired(source) or not _link(source, temporary):
-            shutil.copyfile(source, temporary)
-
-
-@contextlib.contextmanager
-def _named_if_gone(source: Path) -> Iterator[None]:
-    """Name a picture that was removed since it was opened first."""
-    try:
-        yield
-    except FileNotFoundError as error:
+    except FileNotFoundError as error:  # removed since it was opened first
         raise UnreadableImageError(
             f"{source} is not there any more; put it back, or use images 'none' to export the masks alone"
         ) from error
-
-
-def _is_same(target: Path, source: Path) -> bool:
-    """Whether both names lead to one file; not where one of them leads to none."""
-    try:
-        return target.samefile(source)
-    except OSError:
-        return False
 
 
 def find_picture(annotation: Annotation) -> Path:
@@ -207,33 +160,16 @@ def find_picture(annotation: Annotation) -> Path:
     return annotation.image_path
 
 
-def _link(source: Path, target: Path) -> bool:
-    """Whether a hard link could be made: not across file systems, and not on every one."""
-    try:
-        os.link(source.resolve(), target)  # of what a symbolic link leads to
-    except OSError:
-        return False
-    return True
-
-
-def _may_be_repaired(source: Path) -> bool:
-    """Whether a trainer would write into the picture: Ultralytics saves a JPEG without its end mark again, in place."""
-    if find_kind(source.suffix) != "JPEG":
-        return False
-    with source.open("rb") as file:
-        file.seek(-len(JPEG_END), os.SEEK_END)
-        return file.read() != JPEG_END
-
-
 def _turn(source: Path, target: Path) -> tuple[Image.Image | None, str, bytes | None]:
     """The upright picture with its format and colour profile; None for a file that is upright as it is."""
     path, view = split_view(source)
     kind = find_kind(target.suffix)
-    is_same = not str(view) and find_kind(path.suffix) == kind
     with open_picture(source) as picture:
+        tags = getattr(picture, "tag_v2", {})  # TIFF, which Pillow turns itself
+        is_upright = read_orientation(picture) == 1 and tags.get(ExifTags.Base.Orientation, 1) == 1
+        is_same = not str(view) and find_kind(path.suffix) == kind
         # A plain copy has none of the tags that the writers would carry over.
-        turned = None if is_same and _is_upright(picture) else orient(picture).copy()
-        return turned, kind, picture.info.get("icc_profile")
+        return None if is_same and is_upright else orient(picture).copy(), kind, picture.info.get("icc_profile")
 
 
 def find_kind(suffix: str) -> str:
@@ -241,44 +177,43 @@ def find_kind(suffix: str) -> str:
     return Image.registered_extensions().get(suffix.lower(), "PNG")
 
 
-def _is_upright(picture: Image.Image) -> bool:
-    tags = getattr(picture, "tag_v2", {})  # TIFF, which Pillow turns itself
-    return read_orientation(picture) == 1 and tags.get(ExifTags.Base.Orientation, 1) == 1
+def _link_or_copy(source: Path, target: Path, link: bool) -> None:
+    with source.open("rb") as file:
+        file.seek(-len(JPEG_END), os.SEEK_END)
+        # Ultralytics saves a JPEG without its end mark again, in place: through a link it would change the original.
+        is_complete = find_kind(source.suffix) != "JPEG" or file.read() == JPEG_END
+    if link and is_complete:
+        with contextlib.suppress(OSError):  # another file system, or one without hard links
+            os.link(source.resolve(), target)  # of the target of a symbolic link
+            return
+    shutil.copyfile(source, target)
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
 
 
 class RecordFile:
-    """A JSON file that begins with a list of records; `tail` holds the other keys, written when the file is closed."""
+    """A JSON file that begins with a list of records; `tail` holds the other keys, written at the end."""
 
-    def __init__(self, file: TextIO, key: str | None) -> None:
+    def __init__(self, file: TextIO) -> None:
         self.tail: dict[str, Any] = {}
-        self._file, self._key = file, key
-        self._n_records = 0
-        file.write("[" if key is None else f"{{{_format(key)}: [")
+        self._file, self._separator = file, "\n"
 
     def add(self, record: Any) -> None:
         """Write one more record, on a line of its own."""
-        self._file.write((",\n" if self._n_records else "\n") + _format(record))
-        self._n_records += 1
-
-    def close(self) -> None:
-        """Write the rest: the other keys, sorted."""
-        rest = [f",\n{_format(key)}: {_format(self.tail[key])}" for key in sorted(self.tail)]
-        self._file.write("\n]" + "".join(rest) + ("\n" if self._key is None else "}\n"))
+        self._file.write(self._separator + _format(record))
+        self._separator = ",\n"
 
 
 @contextlib.contextmanager
 def open_records(path: Path, key: str | None = None) -> Iterator[RecordFile]:
-    """Open a list of records for writing, whole or not at all.
-
-    `key` is that under which the list stands; None if the list is the whole file.
-    """
+    """Open a list of records for writing, whole or not at all; `key` is its key, None if the list is the whole file."""
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        records = RecordFile(file, key)
+        file.write("[" if key is None else f"{{{_format(key)}: [")
+        records = RecordFile(file)
         yield records
-        records.close()
+        rest = [f",\n{_format(name)}: {_format(records.tail[name])}" for name in sorted(records.tail)]
+        file.write("\n]" + "".join(rest) + ("\n" if key is None else "}\n"))
 
 
 def _format(value: Any) -> str:

@@ -18,41 +18,36 @@ import numpy as np
 
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import count_runs
-from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, place_image
+from segvote.io.exports.base import ExportOptions, list_parts, measure_box, place_image
 from segvote.io.files import atomic_path, explain_failure, open_scratch
 from segvote.io.names import check_name
 from segvote.types import Annotation, Part
 
 # Images ---------------------------------------------------------------------------------------------------------------
 
-# What XML 1.0 has no place for, in any spelling.
+HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
+# Characters that XML 1.0 cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_cvat(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write ``annotations.xml``, which is returned, and the pictures under ``images/``."""
-    labels = LabelTable(options.labels)
     path = folder / "annotations.xml"
-    # The labels stand in front but are known at the end.
+    # The number of images stands in front but is known at the end.
     with open_scratch() as scratch, explain_failure(scratch), (scratch / "body").open("w+", encoding="utf-8") as body:
         n_images = 0
         for n_images, annotation in enumerate(annotations, start=1):
-            body.writelines(_format_image(annotation, n_images - 1, labels, options))
+            body.writelines(_format_image(annotation, n_images - 1, options))
             place_image(annotation, folder / "images" / check_name(annotation.name), options)
         body.seek(0)
         with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-            _write_document(file, body, labels.names, n_images)
+            file.write(HEAD + _format_meta(options.labels, n_images))
+            shutil.copyfileobj(body, file)
+            file.write("</annotations>\n")
     return path
 
 
-def _write_document(file: TextIO, body: TextIO, names: list[str], n_images: int) -> None:
-    file.write('<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n')
-    file.write(_format_meta(names, n_images))
-    shutil.copyfileobj(body, file)
-    file.write("</annotations>\n")
-
-
-def _format_meta(names: list[str], n_images: int) -> str:
+def _format_meta(names: tuple[str, ...], n_images: int) -> str:
     attribute = (
         "<attributes><attribute><name>score</name><mutable>False</mutable><input_type>text</input_type>"
         "<default_value></default_value><values></values></attribute></attributes>"
@@ -64,29 +59,29 @@ def _format_meta(names: list[str], n_images: int) -> str:
     )
 
 
-def _format_image(annotation: Annotation, number: int, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
+def _format_image(annotation: Annotation, number: int, options: ExportOptions) -> Iterator[str]:
     name = quoteattr(_clean(annotation.name))
     yield f'  <image id="{number}" name={name} width="{annotation.width}" height="{annotation.height}">\n'
     for order, part in enumerate(list_parts(annotation, options)):
-        labels.find(part.label)
         common = f'label={quoteattr(_clean(part.label))} source="auto" occluded="0" z_order="{order}"'
         score = f'<attribute name="score">{float(part.score)!r}</attribute>'
-        for tag, geometry in _outline(part) if options.polygons else [_format_mask(part)]:
+        tag = "polygon" if options.polygons else "mask"
+        for geometry in _format_outlines(part) if options.polygons else [_format_mask(part)]:
             yield f"    <{tag} {common} {geometry}>{score}</{tag}>\n"
     yield "  </image>\n"
 
 
-def _format_mask(part: Part) -> tuple[str, str]:
+def _format_mask(part: Part) -> str:
     """Row-major run lengths of the crop, starting with background."""
     left, top, width, height = measure_box(part.mask)
     counts = count_runs(part.mask[top : top + height, left : left + width].ravel())
     place = f'left="{left}" top="{top}" width="{width}" height="{height}"'
-    return "mask", f'rle="{", ".join(map(str, counts.tolist()))}" {place}'
+    return f'rle="{", ".join(map(str, counts.tolist()))}" {place}'
 
 
-def _outline(part: Part) -> list[tuple[str, str]]:
+def _format_outlines(part: Part) -> list[str]:
     rings = [ring.tolist() for ring in list_outlines(part.mask)]
-    return [("polygon", f'points="{";".join(f"{x:.2f},{y:.2f}" for x, y in ring)}"') for ring in rings]
+    return [f'points="{";".join(f"{x:.2f},{y:.2f}" for x, y in ring)}"' for ring in rings]
 
 
 def _clean(text: str) -> str:
@@ -133,8 +128,7 @@ def open_track_file(path: Path, name: str, label: str, size: tuple[int, int]) ->
     height, width = size
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n", errors="replace") as file:
         file.write(
-            '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
-            f"  <meta><task><name>{escape(name)}</name><mode>interpolation</mode><overlap>0</overlap>"
+            f"{HEAD}  <meta><task><name>{escape(name)}</name><mode>interpolation</mode><overlap>0</overlap>"
             f"<labels><label><name>{escape(label)}</name><attributes></attributes></label></labels>"
             f"<original_size><width>{width}</width><height>{height}</height></original_size></task></meta>\n"
             f'  <track id="0" label={quoteattr(label)} source="auto">\n'

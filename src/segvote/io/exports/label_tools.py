@@ -1,4 +1,4 @@
-"""Label Studio and labelme: masks (exact) or polygons, as a person corrects them."""
+"""Label Studio and labelme: masks (exact) or polygons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import Image
 
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_brush
-from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, open_records, place_image
+from segvote.io.exports.base import ExportOptions, list_parts, measure_box, open_records, place_image
 from segvote.io.files import write_text
 from segvote.io.masks import encode_png
 from segvote.io.names import FileNamer, check_name
@@ -25,31 +25,36 @@ from segvote.types import Annotation, Part
 
 # Label Studio ---------------------------------------------------------------------------------------------------------
 
+LOCAL_FILES = "/data/local-files/?d="  # address of Label Studio's local storage
+
 
 def write_label_studio(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write ``tasks.json``, which is returned, ``config.xml``, and the pictures under ``images/``."""
-    labels = LabelTable(options.labels)
     path = folder / "tasks.json"
     with open_records(path) as tasks:
         for annotation in annotations:
             place_image(annotation, folder / "images" / check_name(annotation.name), options)
-            tasks.add(_describe_task(annotation, labels, options))
-    write_text(folder / "config.xml", _format_config(labels.names, options))
+            tasks.add(_describe_task(annotation, options))
+    write_text(folder / "config.xml", _format_config(options))
     return path
 
 
-def _describe_task(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> dict[str, Any]:
+def _describe_task(annotation: Annotation, options: ExportOptions) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     scores = []
+    percent = 100 / np.array([annotation.width, annotation.height])
     for part in list_parts(annotation, options):
-        labels.find(part.label)
         scores.append(float(part.score))
-        values = _outline(part) if options.polygons else [{"format": "rle", "rle": encode_brush(part.mask)}]
+        values: list[dict[str, Any]]
+        if options.polygons:
+            values = [{"closed": True, "points": (ring * percent).tolist()} for ring in list_outlines(part.mask)]
+        else:
+            values = [{"format": "rle", "rle": encode_brush(part.mask)}]
         results += [_describe_result(annotation, part, value, len(results) + i) for i, value in enumerate(values)]
     prediction = {"model_version": options.model_version, "result": results, "score": max(scores, default=0.0)}
     data = {
         "height": annotation.height,
-        "image": options.image_prefix + quote(os.fsencode(annotation.name)),
+        "image": LOCAL_FILES + quote(os.fsencode(annotation.name)),
         "name": annotation.name,
     }
     return {"data": {**data, "width": annotation.width}, "predictions": [prediction]}
@@ -70,15 +75,9 @@ def _describe_result(annotation: Annotation, part: Part, value: dict[str, Any], 
     }
 
 
-def _outline(part: Part) -> list[dict[str, Any]]:
-    height, width = part.mask.shape
-    percent = 100 / np.array([width, height])
-    return [{"closed": True, "points": (ring * percent).tolist()} for ring in list_outlines(part.mask)]
-
-
-def _format_config(names: list[str], options: ExportOptions) -> str:
+def _format_config(options: ExportOptions) -> str:
     tag = "PolygonLabels" if options.polygons else "BrushLabels"
-    lines = [f"    <Label value={quoteattr(name)}/>\n" for name in names]
+    lines = [f"    <Label value={quoteattr(name)}/>\n" for name in options.labels]
     return (
         '<View>\n  <Image name="image" value="$image" zoom="true"/>\n'
         f'  <{tag} name="label" toName="image">\n{"".join(lines)}  </{tag}>\n</View>\n'
@@ -100,22 +99,17 @@ def write_labelme(annotations: Iterable[Annotation], folder: Path, options: Expo
         place_image(annotation, picture, options)
         if options.images == "none" and annotation.image_path is not None:
             picture = annotation.image_path
-        write_json(path, _describe(annotation, _find_way(picture, path.parent), options))
+        # labelme looks for it from the folder of the JSON file.
+        found = Path(os.path.relpath(picture.resolve(), path.parent.resolve())).as_posix()
+        write_json(path, _describe(annotation, found, options))
     return folder
-
-
-def _find_way(picture: Path, start: Path) -> str:
-    """The picture as labelme looks for it, from the folder of the JSON file."""
-    try:
-        return Path(os.path.relpath(picture.resolve(), start.resolve())).as_posix()
-    except ValueError:  # another drive on Windows
-        return picture.resolve().as_posix()
 
 
 def _describe(annotation: Annotation, image_path: str, options: ExportOptions) -> dict[str, Any]:
     shapes: list[dict[str, Any]] = []
     for number, part in enumerate(list_parts(annotation, options), start=1):
-        shapes += _outline_shapes(part, number) if options.polygons else [_crop(part, number)]
+        rings = [ring.tolist() for ring in list_outlines(part.mask)] if options.polygons else []
+        shapes += [_describe_shape(part, number, "polygon", ring, None) for ring in rings] or [_crop(part, number)]
     return {
         "version": VERSION,
         "flags": {},
@@ -135,11 +129,6 @@ def _crop(part: Part, number: int) -> dict[str, Any]:
     corners = [[left, top], [left + width - 1, top + height - 1]]
     picture = base64.b64encode(encode_png(Image.fromarray(crop.astype(np.uint8)))).decode("ascii")
     return _describe_shape(part, number, "mask", corners, picture)
-
-
-def _outline_shapes(part: Part, number: int) -> list[dict[str, Any]]:
-    rings = [ring.tolist() for ring in list_outlines(part.mask)]
-    return [_describe_shape(part, number, "polygon", ring, None) for ring in rings]
 
 
 def _describe_shape(part: Part, number: int, kind: str, points: list[list[int]], mask: str | None) -> dict[str, Any]:

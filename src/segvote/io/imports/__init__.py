@@ -21,10 +21,7 @@ _MAX_RATIO = 1000  # an archive that unpacks to more than this many times its si
 
 
 def read_any(path: Path | str) -> Iterator[Annotation]:
-    """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of COCO or labelme files, or a ZIP of one.
-
-    The format is recognised by content, not by name.
-    """
+    """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of COCO or labelme files, or a ZIP of one."""
     return _name_file(_open_any(Path(path)), Path(path))
 
 
@@ -57,10 +54,6 @@ def _read_file(path: Path) -> Iterator[Annotation]:
         raise BadInputError(f"cannot read {path} ({error.strerror}); check the file and repeat the command") from error
     if start == b"<":
         return read_cvat_xml(path)
-    return _read_json_of_any_kind(path)
-
-
-def _read_json_of_any_kind(path: Path) -> Iterator[Annotation]:
     data = read_json(path)
     if isinstance(data, dict) and {"images", "annotations"} <= data.keys():
         return parse_coco(data, str(path))
@@ -72,42 +65,31 @@ def _read_json_of_any_kind(path: Path) -> Iterator[Annotation]:
 
 
 def _read_archive(path: Path) -> Iterator[Annotation]:
-    with _open_archive(path) as archive, open_scratch() as folder:
-        members = [member for member in archive.infolist() if _is_annotations(member)]
-        if len(members) != 1:
-            raise BadInputError(
-                f"{path}: expected one file of annotations in the archive, got {len(members)}; unpack it"
-            )
-        yield from _read_file(_unpack(archive, members[0], folder, path))
+    with open_scratch() as folder:
+        target = folder / "annotations"  # the name in the archive is untrusted
+        try:
+            with zipfile.ZipFile(path) as archive:
+                member = _find_member(archive)
+                with explain_failure(target), target.open("wb") as file, archive.open(member) as source:
+                    shutil.copyfileobj(source, file)
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError) as error:
+            raise BadInputError(f"{path}: the archive cannot be unpacked ({error}); unpack it yourself") from error
+        yield from _read_file(target)
 
 
-def _open_archive(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise BadInputError(f"{path}: the archive is damaged ({error}); fetch it again") from error
-
-
-def _is_annotations(member: zipfile.ZipInfo) -> bool:
-    name = PurePosixPath(member.filename)
-    return (
-        bool(member.filename)
-        and not member.is_dir()
-        and name.suffix.lower() in (".json", ".xml")
-        and not name.name.startswith((".", "_"))
-    )
-
-
-def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, path: Path) -> Path:
-    """The member under a name of ours: the one in the archive is untrusted."""
+def _find_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """The only file of annotations; `ValueError` where there is none, or where it would unpack to too many bytes."""
+    paths = {member: PurePosixPath(member.filename) for member in archive.infolist() if not member.is_dir()}
+    found = [
+        member
+        for member, path in paths.items()
+        if path.suffix.lower() in (".json", ".xml") and not path.name.startswith((".", "_"))
+    ]
+    if len(found) != 1:
+        raise ValueError(f"expected one file of annotations, got {len(found)}")
+    (member,) = found
     if member.file_size > MAX_BYTES or member.file_size > _MAX_RATIO * max(member.compress_size, 1024):
-        raise BadInputError(f"{path}: {member.filename} would unpack to {member.file_size} bytes; unpack it yourself")
+        raise ValueError(f"it would grow to {member.file_size} bytes")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise BadInputError(f"{path}: {member.filename} is packed in an unusual way; unpack it yourself")
-    target = folder / "annotations"
-    try:
-        with explain_failure(target), target.open("wb") as file, archive.open(member) as source:
-            shutil.copyfileobj(source, file)
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError) as error:
-        raise BadInputError(f"{path}: the archive cannot be unpacked ({error}); unpack it yourself") from error
-    return target
+        raise ValueError("an unusual compression")
+    return member

@@ -1,4 +1,4 @@
-"""What all importers share: validation, limits, the cleaning and matching of names, the joining of shapes.
+"""Common parts of the importers: validation, limits, the cleaning and matching of names, the joining of shapes.
 
 Files are untrusted: each format has a declared schema, a name can never lead outside a folder, and anything but a mask
 or a polygon is rejected by name.
@@ -74,18 +74,13 @@ class NameIndex:
         return None
 
 
-def match_name(name: str, known: Iterable[str]) -> str | None:
-    """As `NameIndex.match`, for one name."""
-    return NameIndex(known).match(name)
-
-
 def read_schema(data: Any, kind: type[Kind], where: str, strict: bool = True) -> Kind:
     """Validate parsed data against a schema; see `segvote.io.tables.convert_record`."""
     return convert_record(data, kind, where, BadInputError, "export the file again", strict)
 
 
 def check_size(height: int, width: int, where: str) -> tuple[int, int]:
-    """(height, width), if they are those of a picture that segvote would read."""
+    """(height, width); `BadInputError` for more pixels than segvote reads."""
     if height * width > MAX_PIXELS:
         raise BadInputError(f"{where}: {width} x {height} pixels are more than {MAX_PIXELS}; make the image smaller")
     return height, width
@@ -103,7 +98,7 @@ def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> 
 
 
 class PartJoiner:
-    """The shapes of one image as they come, joined to one mask a label: a thousand shapes take no more than one."""
+    """Joins the shapes of one image to one mask per label as they come: a thousand shapes need the memory of one."""
 
     def __init__(self, height: int, width: int, where: str) -> None:
         self._shape, self._where = (height, width), where
@@ -119,5 +114,5 @@ class PartJoiner:
         self._scores.setdefault(label, []).append(1.0 if score is None else score)
 
     def join(self) -> tuple[Part, ...]:
-        """One part a label, in the order in which they came, with the highest of its scores."""
+        """One part per label, in the order in which they came, with the highest of its scores."""
         return tuple(Part(label, mask, max(self._scores[label])) for label, mask in self._masks.items())
