@@ -19,7 +19,7 @@ from scipy import sparse
 
 from confidence import AS_IT_IS, draw, misfile
 from segvote.method import SegmentTable, VoteParams
-from segvote.method.second_opinion import vote_and_judge
+from segvote.method.confidence import vote_and_judge
 from segvote.method.vote import Vote, decide_vote, vote
 from suite import SuiteArrays, load_suite, make_parser
 
@@ -57,7 +57,7 @@ ROWS: dict[str, Voting] = {
     KEPT: use(exclude_mislabelled=False),
     "no classifier": vote_by_neighbours,
     "classifier only": vote_by_classifier,
-    SECOND: lambda table, graph: vote_and_judge(table, graph).vote,
+    SECOND: lambda table, graph: vote_and_judge(table, graph)[0],
     "20 steps": use(n_steps=20),
 }
 

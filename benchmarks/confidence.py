@@ -21,9 +21,9 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from segvote.method.graph import search_graph
-from segvote.method.held_out import link_unseen, measure_p_value, score_held_out, score_linked
+from segvote.method.held_out import measure_p_value
 from segvote.method.table import SegmentTable, make_folds, make_table, smooth_along, weigh_adjacent
-from segvote.method.vote import vote
+from segvote.method.vote import link_unseen, score_held_out, score_linked, vote
 from suite import SuiteArrays, load_suite, make_parser
 
 SIZES = (10, 20)
@@ -88,13 +88,12 @@ def list_random(one: SuiteArrays, n_draws: int) -> Iterator[tuple[str, SuiteArra
 
 
 def measure(one: SuiteArrays, kind: str) -> Measured:
-    judged = one.vote()
-    told = judged.confidence
-    found = (one.name, kind, told.value, told.level, told.p_value)
+    found, confidence = one.vote()
+    row = (one.name, kind, confidence.value, confidence.level, confidence.p_value)
     if kind == RANDOM:
-        return Measured(*found)
-    ious = one.measure(judged.vote.selected)
-    return Measured(*found, float(ious.mean()), float((ious > 0.5).mean()))
+        return Measured(*row)
+    ious = one.measure(found.selected)
+    return Measured(*row, float(ious.mean()), float((ious > 0.5).mean()))
 
 
 def summarise(rows: list[Measured]) -> dict[str, object]:

@@ -29,15 +29,16 @@ from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.segments import CountedTruth, count_segments, measure_ious
 from segvote.evaluation.truth import find_truth, list_truth
 from segvote.kernels import Neighbours
+from segvote.method.confidence import Confidence, vote_and_judge
 from segvote.method.graph import N_NEIGHBORS
-from segvote.method.second_opinion import Judged, vote_and_judge
 from segvote.method.table import Geometry, SegmentTable, make_table
+from segvote.method.vote import Vote
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.run import Run
 from segvote.run.settings import N_LEVELS, Settings
 from segvote.steps.extent import change_extent, read_extents
-from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.reopening import reopen
+from segvote.steps.vote import fetch_neighbours
 
 # Close-ups of one surface, as opposed to photographs of scenes; by name, for the two means only.
 SURFACES = ("tile-", "steel-", "coffee-", "surface-")
@@ -221,7 +222,7 @@ class SuiteArrays:
         known = self.neighbours or Neighbours.search(self.X, N_NEIGHBORS, self.images)
         return make_table(self.X, self.positive, self.images, self.geometry), known.build_graph()
 
-    def vote(self) -> Judged:
+    def vote(self) -> tuple[Vote, Confidence]:
         """The vote with the method's defaults, and its confidence."""
         return vote_and_judge(*self.prepare())
 

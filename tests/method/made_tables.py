@@ -3,8 +3,9 @@
 import numpy as np
 
 from segvote.method.graph import search_graph
+from segvote.method.hypotheses import VoteParams
 from segvote.method.table import Geometry, make_table
-from segvote.method.vote import VoteParams, vote
+from segvote.method.vote import vote
 
 
 def make_scene(n_images=24, n_segments=20, n_dims=6, noise=0.15, seed=0):
@@ -31,15 +32,15 @@ def make_scene(n_images=24, n_segments=20, n_dims=6, noise=0.15, seed=0):
     return X, positive[images], images, geometry, truth
 
 
-def tabulate(scene, groups=None):
+def tabulate(scene, image_bags=None):
     """`SegmentTable` of a scene."""
     X, y, images, geometry, _ = scene
-    return make_table(X, y[np.unique(images, return_index=True)[1]], images, geometry, groups)
+    return make_table(X, y[np.unique(images, return_index=True)[1]], images, geometry, image_bags)
 
 
-def hold(scene, n_neighbors=10, user_labels=None, groups=None, **params):
+def hold(scene, n_neighbors=10, user_labels=None, image_bags=None, **params):
     """The vote on a scene."""
-    table = tabulate(scene, groups)
+    table = tabulate(scene, image_bags)
     graph = search_graph(table, n_neighbors)
     return vote(table, graph, VoteParams(n_neighbors=n_neighbors, **params), user_labels)
 

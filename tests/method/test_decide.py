@@ -6,7 +6,7 @@ from made_tables import make_scene, tabulate
 
 from segvote.kernels.otsu import split_otsu
 from segvote.method.decide import DECISIONS, choose_power, decide, select
-from segvote.method.vote import VoteParams
+from segvote.method.hypotheses import VoteParams
 
 POWERS = VoteParams().powers
 

@@ -1,4 +1,4 @@
-"""The neighbour graph: its formula, groups, and voters that are left out."""
+"""The neighbour graph: its formula, bags, and voters that are left out."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,10 @@ from made_tables import make_scene, tabulate
 from segvote.method.graph import exclude_voters, search_graph, search_stretched_graph, stretch
 
 
-def weigh_slowly(X, groups, k):
-    """(n, n) votes of the k nearest segments of other groups, from the definition."""
+def weigh_slowly(X, bags, k):
+    """(n, n) votes of the k nearest segments of other bags, from the definition."""
     squared = ((X[:, None] - X[None]) ** 2).sum(-1)
-    squared[groups[:, None] == groups] = np.inf
+    squared[bags[:, None] == bags] = np.inf
     M = np.zeros_like(squared)
     for row, distances in enumerate(squared):
         near = np.argsort(distances, kind="stable")[:k]
@@ -23,9 +23,9 @@ def weigh_slowly(X, groups, k):
 def test_votes_are_those_of_the_formula(n_together):
     table = tabulate(make_scene(n_images=12, n_segments=8), np.arange(12) // n_together)
     graph = search_graph(table, 7).toarray()
-    groups = table.groups[table.images]
-    assert np.allclose(graph, weigh_slowly(table.X, groups, 7), atol=1e-6)
-    assert not graph[groups[:, None] == groups].any()
+    bags = table.bags
+    assert np.allclose(graph, weigh_slowly(table.X, bags, 7), atol=1e-6)
+    assert not graph[bags[:, None] == bags].any()
 
 
 def test_without_excluded_voters_rows_sum_to_one_again():

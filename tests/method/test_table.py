@@ -63,7 +63,7 @@ def test_smoothing_is_the_mean_of_adjacent_segments(table, scores):
 
 def test_what_geometry_leaves_out_has_defaults():
     table = make_table(np.zeros((4, 1)), np.array([True, False]), np.array([0, 0, 1, 1]))
-    assert table.groups.tolist() == [0, 1] and table.areas.tolist() == [1, 1, 1, 1]
+    assert table.image_bags.tolist() == [0, 1] and table.areas.tolist() == [1, 1, 1, 1]
     assert not table.border.any() and table.prior.all() and np.isnan(table.centres).all()
     assert len(table.edges) == len(table.lengths) == len(table.contrasts) == 0
     assert {one.name for one in fields(Geometry)} < {one.name for one in fields(table)}

@@ -7,12 +7,11 @@ import pytest
 from made_tables import hold, label, make_scene, measure_iou, tabulate
 from reference import vote_slowly
 
-from segvote.method.explanation import explain_vote
 from segvote.method.graph import search_graph
-from segvote.method.held_out import link_unseen, score_held_out, score_linked
+from segvote.method.hypotheses import VoteParams, value_contrast
 from segvote.method.linear import fit_posterior
 from segvote.method.table import Geometry
-from segvote.method.vote import VoteParams, value_contrast, vote, vote_by_scores
+from segvote.method.vote import explain_vote, link_unseen, score_held_out, score_linked, vote, vote_by_scores
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +96,7 @@ def test_labels_can_turn_a_vote_to_another_selection():
     ("contrast", "worth"), [(1.0, 0.0), (1.5, 0.2 * np.log(1.5)), (2.0, 0.2 * np.log(2)), (4.0, 0.2 * np.log(2))]
 )
 def test_contrast_beyond_twice_the_mean_is_worth_no_more(contrast, worth, monkeypatch):
-    monkeypatch.setattr("segvote.method.vote.measure_outline_contrast", lambda table, selected: contrast)
+    monkeypatch.setattr("segvote.method.hypotheses.measure_outline_contrast", lambda table, selected: contrast)
     assert value_contrast(tabulate(make_scene()), np.zeros(480, dtype=bool), VoteParams()) == pytest.approx(worth)
 
 
@@ -126,11 +125,11 @@ def test_without_geometry_only_the_features_vote():
     assert measure_iou(hold((X, y, images, None, truth)).selected, truth) > 0.9
 
 
-def test_images_of_one_group_do_not_vote_for_each_other():
-    found = hold(make_scene(), groups=np.arange(24) // 2)
-    groups = found.table.groups[found.table.images]
+def test_images_of_one_bag_do_not_vote_for_each_other():
+    found = hold(make_scene(), image_bags=np.arange(24) // 2)
+    bags = found.table.bags
     rows, columns = found.graph.nonzero()
-    assert (groups[rows] != groups[columns]).all()
+    assert (bags[rows] != bags[columns]).all()
     assert measure_iou(found.selected, make_scene()[4]) > 0.9
 
 

@@ -79,7 +79,7 @@ def test_the_number_of_jobs_does_not_change_a_byte(finished_run, scenes, tmp_pat
 def test_a_repeated_run_does_nothing_twice(scenes, run_copy, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*") if path.is_file()}
     monkeypatch.setattr(ColorFeatures, "extract", None)
-    monkeypatch.setattr(sys.modules["segvote.steps.job"], "hold_vote", None)
+    monkeypatch.setattr(sys.modules["segvote.steps.annotate"], "hold_vote", None)
     run_quick(scenes, run_copy)
     after = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*") if path.is_file()}
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}

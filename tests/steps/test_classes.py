@@ -273,7 +273,8 @@ def test_videos_have_an_index_mask_for_every_frame(class_root, tmp_path):
             Image.fromarray(shifted).save(film / f"{number:04d}.png")
     runs = annotate_classes(root, tmp_path / "run", replace(QUICK, frames="auto"), n_jobs=1)
     (index,) = [number for number, one in enumerate(runs.images) if one.name == "red/film"]
-    assert runs.images[index].n_frames == 8 and runs.runs["red"].read_image(index).shape == (120, 160, 3)  # its poster
+    assert runs.images[index].n_frames == 8
+    assert runs.runs["red"].read_image(index).shape == (120, 160, 3)  # its poster
     masks = sorted((runs.folder.path / "masks/red/film").iterdir())
     assert [path.name for path in masks] == [f"{number:04d}.png" for number in range(8)]
     assert runs.read_mask(index).any()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from safetensors.numpy import load_file
 
-from segvote.method.held_out import link_unseen, score_linked
+from segvote.method.vote import link_unseen, score_linked
 from segvote.steps.model import STEPS, pack, read_model, unpack
 from segvote.steps.predictor import Predictor
 from segvote.steps.reopening import reopen

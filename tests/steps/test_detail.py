@@ -11,7 +11,6 @@ from segvote.errors import BadInputError
 from segvote.method.confidence import UNSURE, Confidence
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
-from segvote.steps import job
 from segvote.steps.looks import LOOK_MARGIN, apply_detail, is_better, list_levels, wants_closer_look
 from segvote.steps.vote import count_neighbours
 
@@ -88,14 +87,14 @@ def test_neighbours_grow_with_the_segments():
 
 @pytest.mark.parametrize("closer", [False, True])
 def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_path, monkeypatch):
-    monkeypatch.setattr(job, "wants_closer_look", lambda closer, so_far: True)
-    monkeypatch.setattr(job, "is_better", lambda one, other: closer)
+    monkeypatch.setattr("segvote.steps.annotate.wants_closer_look", lambda closer, so_far: True)
+    monkeypatch.setattr("segvote.steps.annotate.is_better", lambda one, other: closer)
     monkeypatch.setattr("segvote.steps.looks.DETAILS", {**DETAILS, "fine": 160})
     settings = Settings(n_segments=20, size=96, draw="segments")
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     run = Run(tmp_path / "run")
     assert run.settings == (replace(settings, detail="contrast", feature_options={"size": 160}) if closer else settings)
     before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")}
-    monkeypatch.setattr(job.Job, "_vote", lambda *args, **options: pytest.fail("looked again"))
+    monkeypatch.setattr("segvote.steps.annotate.hold_vote", lambda *_: pytest.fail("looked again"))
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")} == before

@@ -10,7 +10,7 @@ from segvote.io.imports import read_any
 from segvote.io.masks import read_mask
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
-from segvote.steps.export import export, find_unsure
+from segvote.steps.export import export
 
 
 @pytest.mark.parametrize("format_", EXPORTS)
@@ -34,13 +34,6 @@ def test_the_results_file_holds_the_scores_of_the_run(finished_run, tmp_path):
     export(finished_run, "coco", tmp_path, val_share=0)
     scores = [record["score"] for record in json.loads((tmp_path / "results_default.json").read_text())]
     assert scores == [bag.score for bag in finished_run.bags if bag.n_selected]
-
-
-def test_the_unsure_band_grows_from_nothing_to_every_segment():
-    scores = np.array([0.0, 0.4, 0.5, 0.7, 1.0])
-    assert find_unsure(scores, 0.5, 0.0).tolist() == [False] * 5
-    assert find_unsure(scores, 0.5, 0.11).tolist() == [False, True, True, False, False]
-    assert find_unsure(scores, 0.5, 1.0).all()
 
 
 def test_unsure_pixels_are_segments_close_to_the_threshold(finished_run, tmp_path):

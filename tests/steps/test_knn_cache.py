@@ -24,7 +24,7 @@ def searched(monkeypatch):
             searches.append(1)
             return Neighbours.search(*given)
 
-    monkeypatch.setattr("segvote.steps.knn_cache.Neighbours", Counted)
+    monkeypatch.setattr("segvote.steps.vote.Neighbours", Counted)
     return searches
 
 

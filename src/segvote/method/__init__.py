@@ -1,4 +1,4 @@
-"""The method: segments of images with and without an object to which of them are the object. Arrays in, arrays out."""
+"""The method: finds the segments that images with an object share, and images without it lack. Arrays in and out."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,8 +6,9 @@ from segvote.method.decide import DECISIONS
 
 if TYPE_CHECKING:
     from segvote.method.estimator import SegmentAnnotator
+    from segvote.method.hypotheses import VoteParams
     from segvote.method.table import Geometry, SegmentTable
-    from segvote.method.vote import Vote, VoteParams
+    from segvote.method.vote import Vote
 
 __all__ = ["DECISIONS", "Geometry", "SegmentAnnotator", "SegmentTable", "Vote", "VoteParams"]
 
@@ -17,7 +18,7 @@ _HOMES = {
     "SegmentAnnotator": "estimator",
     "SegmentTable": "table",
     "Vote": "vote",
-    "VoteParams": "vote",
+    "VoteParams": "hypotheses",
 }
 
 

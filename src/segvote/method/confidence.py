@@ -1,24 +1,32 @@
-"""How far to trust a result, with no mask to compare it with: one word for the run, one number for every image.
+"""Confidence in a vote, estimated without masks; a second vote where it is not sure.
 
 Signs, each in [0, 1], are multiplied. *Separability*: Otsu's two classes explain the scores of an image. *Agreement*:
-walks under different assumptions end in the same selection. *Contrast*: the outlines follow edges of the pictures.
-*Power*: images left out of the vote, and of all that learned from it, are put into the right folder by it. *Shared*:
-what surrounds the object is seen in *without* images too. A permutation test caps the product: what shuffled folders
-reach as well is never better than low. `benchmarks/confidence.py` measures all of this against the truth.
+walks under different hypotheses end in the same selection. *Contrast*: the outlines follow edges of the pictures.
+*Power*: a vote without an image puts it into the right folder. *Shared*: *without* images show the background of the
+object, too. A permutation test caps the product: a value that shuffled folders reach is never better than low.
+`benchmarks/confidence.py` measures all of this against the truth.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from segvote.method.decide import measure_outline_contrast, measure_overlap
-from segvote.method.held_out import score_held_out
-from segvote.method.permutation import PermutationTest, test_permutations
-from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, measure_separability
+from segvote.method.decide import (
+    measure_consistency,
+    measure_outline_contrast,
+    measure_overlap,
+    select,
+    select_separable,
+)
+from segvote.method.graph import search_stretched_graph
+from segvote.method.held_out import measure_power
+from segvote.method.hypotheses import Hypothesis, VoteParams, value_contrast
+from segvote.method.table import SegmentTable, smooth_along
+from segvote.method.vote import Vote, measure_separability, score_held_out, vote
 
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
@@ -45,10 +53,22 @@ GAIN_FOR_HIGH = 0.3
 # sets of real images, of which some show their object in the middle.
 SAME_PLACE = 0.85
 N_CELLS = 8  # of a position map, along each side
-# Part of an image by whose evidence it is put into a folder.
-TOP_SHARE = 0.02
+# The best part of an image, by whose evidence it is put into a folder.
+EVIDENCE_SHARE = 0.02
 # An object of fewer segments than this is small for them.
 FEW_SEGMENTS = 5
+# Of the permutation test: 19 shuffles, so that the smallest p-value is 0.05; rounds of a walk, and exponents tried on
+# its votes, fewer than in a vote.
+N_SHUFFLES, N_SHUFFLED_STEPS, SHUFFLED_POWERS = 19, 12, (1.0, 0.5, 0.25)
+SEED = 0
+# Of a second vote, which costs a search of its own: from so many segments on there are enough images for the first.
+MOST_SEGMENTS = 50_000
+# Two selections that overlap by less are of different objects.
+SAME_OBJECT = 0.5
+# Worth of a selection that is not connected to the image border, in self-consistency.
+APART_WEIGHT = 0.3
+# How much better than the first the second vote has to be, in self-consistency.
+MARGIN = 0.05
 
 REASONS = {
     "few": (
@@ -147,10 +167,10 @@ class Confidence:
 
     @property
     def look(self) -> float:
-        """By which looks at different sizes are compared: separability * contrast * power.
+        """Value by which looks at different sizes are compared: separability * contrast * power.
 
-        Their features differ, but these are of the same units: the segments and their outlines are the same, and power
-        is a rank statistic of the same folders. Agreement is not: it tells how far the assumptions matter at a size.
+        Their features differ, but these three have the same units: the segments and their outlines are the same, and
+        power is a rank statistic of the same folders. Agreement depends on how far the hypotheses matter at a size.
         """
         return self.separability * self.contrast * self.power
 
@@ -165,7 +185,7 @@ class Confidence:
         return REASONS[self.cause][1] if self.cause else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """For `run.json`; empty where nothing is known."""
+        """For `run.json`; empty for another voter than the method."""
         if np.isnan(self.value):
             return {}
         figures = {name: round(value, 4) for name, value in asdict(self).items() if isinstance(value, float)}
@@ -173,13 +193,60 @@ class Confidence:
         return {"level": self.level, **figures, "contradicted": self.contradicted, **words}
 
 
+def vote_and_judge(
+    table: SegmentTable, graph: sparse.csr_matrix, params: VoteParams = VoteParams()
+) -> tuple[Vote, Confidence]:
+    """Hold the vote, judge it, and hold a second one where the first is not sure; parameters as for `vote`.
+
+    Neighbours are near each other by all their features, and with few images most of that is scene: dogs on lawns
+    against cats indoors end in the lawn. The second vote walks over neighbours in features stretched along the
+    direction that separates *with* from *without* segments. That direction has seen the folder labels, so the second
+    vote is judged on the neighbours as they were, and replaces the first only where it contradicts it and is better.
+    """
+    first = vote(table, graph, params)
+    test = run_permutation_test(first)
+    confidence = measure_confidence(first, test)
+    # Where *with* images may be without the object, the labels of the folders separate too little.
+    if confidence.value >= UNSURE or params.allow_empty or len(table) > MOST_SEGMENTS:
+        return first, confidence
+    stretched = search_stretched_graph(table, params.n_neighbors)
+    second = vote(table, graph, params, connectivity=first.connectivity, walk_graph=stretched)
+    if not is_overruled(first, second):
+        return first, confidence
+    return second, measure_confidence(second, test, contradicted=True)
+
+
+def is_overruled(first: Vote, second: Vote) -> bool:
+    """Whether another vote on the same segments selects another object, and is clearly better."""
+    overlap = measure_overlap(first.table.areas, first.selected, second.selected)
+    return overlap < SAME_OBJECT and judge_vote(second) > judge_vote(first) + MARGIN
+
+
+def judge_vote(found: Vote) -> float:
+    """Judgement of the best selection of the hypotheses, on the neighbours as they are.
+
+    Self-consistency times the root of the walks' mutual overlap, plus the worth of the contrast of the outlines, and of
+    the part of the selection that is not connected to the image border.
+    """
+    assert found.agreement is not None
+    table, selections = found.table, found.agreement.selections
+    areas, judged = table.areas * table.is_candidate, []
+    for index, (selected, consistency) in enumerate(zip(selections, found.agreement.consistencies, strict=True)):
+        others = np.delete(selections, index, axis=0)
+        mutual = float(np.mean([measure_overlap(areas, selected, other) for other in others])) if len(others) else 1.0
+        apart = 1 - float(np.average(found.connectivity[selected], weights=areas[selected]))
+        worth = value_contrast(table, selected, found.params) + APART_WEIGHT * apart
+        judged.append(consistency * mutual**0.5 + worth)
+    return max(judged)
+
+
 def measure_confidence(found: Vote, test: PermutationTest | None = None, contradicted: bool = False) -> Confidence:
-    """How far to trust a vote.
+    """Confidence in a vote without user labels.
 
     Parameters
     ----------
     found : Vote
-        Without user labels.
+        The vote.
     test : PermutationTest, optional
         Of the same folders, if it is known.
     contradicted : bool
@@ -188,39 +255,39 @@ def measure_confidence(found: Vote, test: PermutationTest | None = None, contrad
     if found.agreement is None:
         return Confidence(np.nan)
     table, selected = found.table, found.selected
-    test = test_permutations(found) if test is None else test
-    overlaps = [measure_overlap(table.areas, one, selected) for one in found.agreement.selections]
+    test = run_permutation_test(found) if test is None else test
+    held_out = table.smooth(score_held_out(found), found.params.smoothing)
     signs = {
         "separability": float(np.mean(measure_separability(table, found.scores))),
-        "agreement": float(np.mean(overlaps)),
+        "agreement": float(
+            np.mean([measure_overlap(table.areas, one, selected) for one in found.agreement.selections])
+        ),
         "contrast": measure_contrast_sign(table, selected),
-        "power": _measure_power(found),
+        # Images excluded as likely mislabelled count too: leaving them out would flatter folders that differ by chance.
+        "power": measure_power(table.measure_top(held_out, EVIDENCE_SHARE), table.positive),
         "shared": _measure_shared(found),
     }
-    size = _measure_size(table, selected)
-    place = measure_place(table, selected)
-    caps = _list_caps(table, test, place, contradicted)
+    # Segments of the mean size that the selection covers in each image.
+    sizes = table.sum_by_image(table.shares * selected) * np.diff(table.offsets)
+    size, place = float(np.median(sizes[table.positive])), measure_place(table, selected)
+    caps = _list_caps(table.bag_labels, test, place, contradicted)
     value = min(float(np.prod(list(signs.values()))), *caps.values())
     cause = "" if value >= HIGH else _find_cause(value, signs, size, caps)
     tested = {"p_value": test.p_value, "consistency": test.observed, "shuffled": test.mean}
     return Confidence(value, **signs, **tested, place=place, size=size, contradicted=contradicted, cause=cause)
 
 
-def _list_caps(table: SegmentTable, test: PermutationTest, place: float, contradicted: bool) -> dict[str, float]:
+def _list_caps(bag_labels: np.ndarray, test: PermutationTest, place: float, contradicted: bool) -> dict[str, float]:
     """Cause to the highest value that it allows."""
     low, fair = LOW - 1e-4, HIGH - 1e-4
-    n_images = min(_count_groups(table, True), _count_groups(table, False))
+    n_bags = min(bag_labels.sum(), (~bag_labels).sum())
     by_chance = test.p_value > P_VALUE_FOR_HIGH or test.gain < GAIN_FOR_HIGH
     return {
-        "few": low if n_images < FEW_FOR_FAIR else fair if n_images < FEW_FOR_HIGH else 1.0,
+        "few": low if n_bags < FEW_FOR_FAIR else fair if n_bags < FEW_FOR_HIGH else 1.0,
         "chance": low if test.p_value > P_VALUE_FOR_FAIR else fair if by_chance else 1.0,
         "place": low if place > SAME_PLACE else 1.0,
         "scene": fair if contradicted else 1.0,
     }
-
-
-def _count_groups(table: SegmentTable, positive: bool) -> int:
-    return len(np.unique(table.groups[table.positive == positive]))
 
 
 def _find_cause(value: float, signs: dict[str, float], size: float, caps: dict[str, float]) -> str:
@@ -243,25 +310,6 @@ def measure_contrast_sign(table: SegmentTable, selected: np.ndarray) -> float:
         return 1.0
     contrast = max(measure_outline_contrast(table, selected), 1e-9)
     return float(np.clip(np.log(contrast) / np.log(CLEAR_CONTRAST), 0.0, 1.0))
-
-
-def _measure_size(table: SegmentTable, selected: np.ndarray) -> float:
-    """Segments of the mean size that the selection (n_segments,) covers in the median *with* image."""
-    parts = table.sum_by_image(table.shares * selected) * np.diff(table.offsets)
-    return float(np.median(parts[table.positive]))
-
-
-def _measure_power(found: Vote) -> float:
-    """2 AUC - 1 of *with* against *without* images by the evidence of images left out of the vote, at least 0.
-
-    Images excluded as likely mislabelled count too: leaving them out would flatter folders that differ by chance.
-    """
-    from sklearn.metrics import roc_auc_score
-
-    table = found.table
-    held_out = table.smooth(score_held_out(found), found.params.smoothing)
-    evidence = table.measure_top(held_out, TOP_SHARE)
-    return max(0.0, 2 * float(roc_auc_score(table.positive, evidence)) - 1)
 
 
 def _measure_shared(found: Vote) -> float:
@@ -291,3 +339,79 @@ def measure_place(table: SegmentTable, selected: np.ndarray) -> float:
     maps /= np.linalg.norm(maps, axis=1, keepdims=True)
     total = maps.sum(axis=0)
     return float((total @ total - len(maps)) / (len(maps) * (len(maps) - 1)))
+
+
+# Permutation test -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """Highest self-consistency over the hypotheses, with the folder labels as they are and with shuffled ones.
+
+    Walks of a few rounds and one re-vote are held for all labellings alike, as the columns of one matrix.
+    """
+
+    observed: float
+    shuffled: np.ndarray  # (n_shuffles,)
+
+    @property
+    def p_value(self) -> float:
+        """Share of labellings, the real one among them, that are as consistent as the real one."""
+        return float((1 + (self.shuffled >= self.observed).sum()) / (1 + len(self.shuffled)))
+
+    @property
+    def mean(self) -> float:
+        """Mean self-consistency of shuffled labels."""
+        return float(self.shuffled.mean())
+
+    @property
+    def gain(self) -> float:
+        """(observed - mean) / (1 - mean): self-consistency corrected for chance, at least 0, as Cohen's kappa is."""
+        return max(0.0, (self.observed - self.mean) / max(1 - self.mean, 1e-9))
+
+
+def run_permutation_test(found: Vote, n_shuffles: int = N_SHUFFLES) -> PermutationTest:
+    """Hold the vote with shuffled folder labels on the same graph; images of one bag keep the same label."""
+    labels = shuffle_labels(found.table, n_shuffles)
+    scores = np.max([_measure_labellings(found, labels, one) for one in found.params.hypotheses], axis=0)
+    return PermutationTest(float(scores[0]), scores[1:])
+
+
+def shuffle_labels(table: SegmentTable, n_shuffles: int) -> np.ndarray:
+    """(n_images, 1 + n_shuffles) bool: the labels as they are, and shuffled over bags."""
+    rng, labels = np.random.default_rng(SEED), table.bag_labels
+    return np.stack([labels, *(rng.permutation(labels) for _ in range(n_shuffles))], axis=1)[table.image_bags]
+
+
+def _measure_labellings(found: Vote, labels: np.ndarray, hypothesis: Hypothesis) -> np.ndarray:
+    """(n_labellings,) self-consistency of the selections of one hypothesis, by labels (n_images, n_labellings)."""
+    table, part = found.table, found.params.smoothing
+    tables = [replace(table, positive=column) for column in labels.T]
+    votes = walk_all(found.graph, table, labels, found.measure_prior(hypothesis), hypothesis.balance)
+    columns = zip(tables, smooth_along(table.adjacency, votes, part).T, strict=True)
+    first = np.stack([select_separable(one, column, SHUFFLED_POWERS) for one, column in columns], axis=1)
+    shares = smooth_along(table.adjacency, found.graph @ first.astype(np.float64), part)
+    second = np.stack([select(one, column)[0] for one, column in zip(tables, shares.T, strict=True)], axis=1)
+    rows = zip(tables, second.T, (found.graph @ second.astype(np.float64)).T, strict=True)
+    return np.array([measure_consistency(*row) for row in rows])
+
+
+def walk_all(
+    graph: sparse.csr_matrix, table: SegmentTable, labels: np.ndarray, prior: np.ndarray, balance: float
+) -> np.ndarray:
+    """(n_segments, n_labellings) votes of a short walk for each labelling (n_images, n_labellings).
+
+    In single precision, all walks at once: the graph, which is the largest array, is read once for all of them.
+    """
+    votes, factors = graph.astype(np.float32), prior.astype(np.float32)[:, None]
+    inside = labels[table.images]
+    pool = sparse.csr_matrix(
+        (table.shares.astype(np.float32), (table.images, np.arange(len(table)))), shape=(table.n_images, len(table))
+    )
+    weights, tiny = inside.astype(np.float32), np.finfo(np.float32).tiny
+    for _ in range(N_SHUFFLED_STEPS):
+        weights = factors * (votes @ weights) * inside
+        if balance:
+            weights /= np.maximum(pool @ weights, tiny)[table.images] ** np.float32(balance)
+        weights /= np.maximum(weights.max(axis=0), tiny)
+    return (factors * (votes @ weights)).astype(np.float64)

@@ -1,17 +1,12 @@
-"""Decisions: from scores of segments to which of them are object.
+"""Decisions: from scores of segments to a selection, and how consistent a selection is.
 
-A rule sees the scores and areas of the segments of each *with* image and gives one threshold per image; nothing is
+A rule takes the scores and areas of the segments of each *with* image and gives one threshold per image; nothing is
 tuned on masks. Every *with* image keeps at least its best segment.
-
-The *self-consistency* of a selection is measured by the folder labels alone: selected segments should have selected
-neighbours in other images (*inside*), the rest of the *with* images should not (*rest*), and nothing in the *without*
-images should (*without*).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,8 +15,8 @@ from segvote.kernels import otsu_threshold
 from segvote.kernels.otsu import split_each
 from segvote.method.table import SegmentTable
 
-# The best part of a *without* image that is looked at.
-TOP_SHARE = 0.05
+# Part of each *without* image, the one with the most selected neighbours, that counts in self-consistency.
+WITHOUT_SHARE = 0.05
 
 Parts = Sequence[np.ndarray]  # one array for each *with* image
 
@@ -67,23 +62,8 @@ def check_decision(rule: str) -> str:
     return rule
 
 
-def select(table: SegmentTable, scores: np.ndarray, rule: str = "otsu") -> tuple[np.ndarray, np.ndarray]:
-    """Selected segments (n_segments,) of the *with* images, and thresholds (n_images,), 0 for *without* images."""
-    selected, thresholds = np.zeros(len(table), dtype=bool), np.zeros(table.n_images)
-    chosen, found = decide(table.split(scores), table.split(table.areas), rule)
-    selected[table.is_candidate] = np.concatenate(chosen)
-    thresholds[table.positive] = found
-    return selected, thresholds
-
-
-def select_separable(table: SegmentTable, votes: np.ndarray, powers: Sequence[float]) -> np.ndarray:
-    """Selected segments (n_segments,) of the walk's votes, raised to the power that separates them best."""
-    votes = np.maximum(votes, 0.0)
-    return select(table, votes ** choose_power(table.split(votes), table.split(table.areas), powers))[0]
-
-
 def decide(scores: Parts, areas: Parts, rule: str = "otsu") -> tuple[list[np.ndarray], np.ndarray]:
-    """Decide which segments of the *with* images are object.
+    """Selections and thresholds of *with* images.
 
     Parameters
     ----------
@@ -111,52 +91,53 @@ def select_above(scores: np.ndarray, threshold: float) -> np.ndarray:
     return selected
 
 
+def select(table: SegmentTable, scores: np.ndarray, rule: str = "otsu") -> tuple[np.ndarray, np.ndarray]:
+    """Selected segments (n_segments,) of the *with* images, and thresholds (n_images,), 0 for *without* images."""
+    selected, thresholds = np.zeros(len(table), dtype=bool), np.zeros(table.n_images)
+    chosen, found = decide(table.split(scores), table.split(table.areas), rule)
+    selected[table.is_candidate] = np.concatenate(chosen)
+    thresholds[table.positive] = found
+    return selected, thresholds
+
+
+def select_separable(table: SegmentTable, votes: np.ndarray, powers: Sequence[float]) -> np.ndarray:
+    """Selected segments (n_segments,) by the votes of a walk, raised to the power that separates them best."""
+    votes = np.maximum(votes, 0.0)
+    return select(table, votes ** choose_power(table.split(votes), table.split(table.areas), powers))[0]
+
+
 def choose_power(votes: Parts, areas: Parts, powers: Sequence[float]) -> float:
     """The exponent p of `powers` for which Otsu's two classes separate the votes ** p best, on average over the images.
 
-    Separability is the variance between the classes over the total variance. Weights of faces want 2, those of animals
-    among other animals 0.35; beyond 2 a single segment would be perfectly separable.
+    Separability is the variance between the classes over the total variance. Faces are separated best by 2, animals
+    among other animals by 0.35; beyond 2 a single segment would be perfectly separable.
     """
     means = [np.mean(split_each([values**power for values in votes], areas)[1]) for power in powers]
     return powers[int(np.argmax(means))]
 
 
-# Self-consistency -----------------------------------------------------------------------------------------------------
+# How good is a selection? By the folder labels and the edges of the pictures, without masks ---------------------------
 
 
-@dataclass(frozen=True)
-class Consistency:
-    """Mean share of selected neighbours, by area.
+def measure_inside(table: SegmentTable, selected: np.ndarray, shares: np.ndarray) -> float:
+    """Mean share (n_segments,) of selected neighbours over the selected segments (n_segments,), by area."""
+    return float(np.average(shares[selected], weights=table.areas[selected])) if selected.any() else 0.0
 
-    Attributes
-    ----------
-    inside, rest, without : float
-        Of the selected segments; of the other segments of *with* images; of the best 5 % of the *without* images.
+
+def measure_consistency(table: SegmentTable, selected: np.ndarray, shares: np.ndarray) -> float:
+    """Self-consistency ``inside (1 - rest) (1 - without)`` of a selection (n_segments,) bool, in [0, 1].
+
+    Selected segments should have selected neighbours in other images (*inside*), other segments of *with* images should
+    not (*rest*), and neither should any part of the *without* images. `shares` (n_segments,) are the shares of each
+    segment's neighbours that are selected.
     """
-
-    inside: float
-    rest: float
-    without: float
-
-    @property
-    def score(self) -> float:
-        """inside (1 - rest) (1 - without), in [0, 1]."""
-        return self.inside * (1 - self.rest) * (1 - self.without)
-
-
-def measure_consistency(table: SegmentTable, selected: np.ndarray, shares: np.ndarray) -> Consistency:
-    """Of a selection (n_segments,) bool, given the share (n_segments,) of each segment's neighbours in it."""
-    rest = table.is_candidate & ~selected
-    outside = table.measure_top(shares, TOP_SHARE)[~table.positive]
-    return Consistency(
-        inside=float(np.average(shares[selected], weights=table.areas[selected])) if selected.any() else 0.0,
-        rest=float(np.average(shares[rest], weights=table.areas[rest])) if rest.any() else 0.0,
-        without=float(outside.mean()),
-    )
+    without = float(table.measure_top(shares, WITHOUT_SHARE)[~table.positive].mean())
+    rest = measure_inside(table, table.is_candidate & ~selected, shares)
+    return measure_inside(table, selected, shares) * (1 - rest) * (1 - without)
 
 
 def measure_outline_contrast(table: SegmentTable, selected: np.ndarray) -> float:
-    """How many times the contrast of all boundaries the outline of a selection (n_segments,) has; 1 where unknown.
+    """Contrast of the outline of a selection (n_segments,) over that of all boundaries; 1 where unknown.
 
     An outline that follows the edges of the pictures has 1.5 to 3 times their mean contrast, one that runs through even
     ground about 1.

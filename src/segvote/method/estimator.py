@@ -13,16 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.method.confidence import Confidence
+from segvote.method.confidence import vote_and_judge
 from segvote.method.corrections import correct
 from segvote.method.decide import DECISIONS
-from segvote.method.explanation import Explanation, explain_vote
 from segvote.method.extents import Extents, find_extents
 from segvote.method.graph import N_NEIGHBORS, search_graph
-from segvote.method.held_out import link_unseen, score_linked
-from segvote.method.second_opinion import Judged, vote_and_judge
+from segvote.method.hypotheses import VoteParams
 from segvote.method.table import Geometry, encode_labels, label_images, make_table, number_images
-from segvote.method.vote import Vote, VoteParams
+from segvote.method.vote import Explanation, Vote, explain_vote, link_unseen, score_linked
 
 
 class SegmentAnnotator(BaseEstimator):
@@ -55,7 +53,7 @@ class SegmentAnnotator(BaseEstimator):
     vote_ : Vote
         Scores, thresholds and selection of the training segments, each voted for by other images only.
     extents_ : Extents
-        Nested selections, from the most telling part to the whole object.
+        Nested selections, from the most distinctive part to the whole object.
     confidence_ : Confidence
         How far to trust the selection.
 
@@ -118,12 +116,6 @@ class SegmentAnnotator(BaseEstimator):
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
-    @property
-    def params(self) -> VoteParams:
-        """The parameters as those of a vote."""
-        given = {name: value for name, value in self.get_params(deep=False).items() if name != "pos_label"}
-        return VoteParams(**given)
-
     def fit(
         self,
         X: np.ndarray,
@@ -156,20 +148,15 @@ class SegmentAnnotator(BaseEstimator):
             raise BadInputError(f"expected one image id per segment ({len(X)}); got shape {ids.shape}")
         self._names, numbers = number_images(ids)
         table = make_table(X, label_images(labels, numbers), numbers, geometry)
-        self._judged: Judged = vote_and_judge(table, search_graph(table, self.n_neighbors), self.params)
-        self.correct(user_labels)
-        return self
-
-    @property
-    def confidence_(self) -> Confidence:
-        """How far to trust the selection."""
-        check_is_fitted(self)
-        return self._judged.confidence
+        given = {name: value for name, value in self.get_params(deep=False).items() if name != "pos_label"}
+        graph = search_graph(table, self.n_neighbors)
+        self._base, self.confidence_ = vote_and_judge(table, graph, VoteParams(**given))
+        return self.correct(user_labels)
 
     def correct(self, user_labels: np.ndarray | None) -> Self:
         """Hold the vote again with corrections (n_segments,): -1 unknown, 0 background, 1 object; None: without any."""
-        check_is_fitted(self, "_judged")
-        self.vote_: Vote = correct(self._judged.vote, user_labels, low=self._judged.confidence.is_low)
+        check_is_fitted(self, "confidence_")
+        self.vote_: Vote = correct(self._base, user_labels, low=self.confidence_.is_low)
         self.extents_: Extents = find_extents(self.vote_)
         return self
 
@@ -185,13 +172,11 @@ class SegmentAnnotator(BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=(np.float32, np.float64))
-        own = None if images is None else self._find_images(np.asarray(images))
+        own = None
+        if images is not None:
+            known = {name: number for number, name in enumerate(self._names.tolist())}
+            own = np.array([known.get(one, -1) for one in np.asarray(images).tolist()])
         return score_linked(self.vote_, X, link_unseen(self.vote_, X, own))
-
-    def _find_images(self, ids: np.ndarray) -> np.ndarray:
-        """Numbers of training images by id; -1 for images never seen."""
-        known = {name: number for number, name in enumerate(self._names.tolist())}
-        return np.array([known.get(one, -1) for one in ids.tolist()])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """(n_segments,) the *with* class where the score is above 0."""
@@ -205,7 +190,7 @@ class SegmentAnnotator(BaseEstimator):
         return np.column_stack([1 - posterior, posterior])
 
     def explain(self, segment: int) -> Explanation:
-        """Which segments voted for a training segment before smoothing; the amounts and the constant sum to it."""
+        """Contributions to the score of a training segment before smoothing; amounts and constant sum to it."""
         check_is_fitted(self)
         n_segments = len(self.vote_.table)
         if not 0 <= segment < n_segments:

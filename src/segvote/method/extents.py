@@ -1,10 +1,10 @@
-"""Nested selections of a vote, from the most telling part to the whole object.
+"""Nested selections of a vote, from the most distinctive part to the whole object.
 
-Two folders cannot tell which extent is meant: a face or a cat, a nucleus or a cell. So a vote ends in nested levels, of
-which you choose one for the whole run. The inner levels cut the scores higher and lower (Otsu's thresholds for three
-classes beside the one for two). The outer levels grow by votes: a segment adjacent to the selection joins it when the
-share of its neighbours in other images that are selected, or adjacent to a selected segment of their own image, exceeds
-a bound; neighbours in *without* images count against it.
+Two folders do not determine the extent: a face or a cat, a nucleus or a cell. So a vote ends in nested levels, of which
+you choose one. The inner levels cut the scores higher and lower (Otsu's thresholds for three classes beside the one for
+two). The outer levels grow by votes: a segment adjacent to the selection joins it when the share of its neighbours in
+other images that are selected, or adjacent to a selected segment of their own image, exceeds a bound; neighbours in
+*without* images count against it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy import sparse
 
 from segvote.kernels.otsu import split_in_three
 from segvote.method.table import apply_labels
-from segvote.method.vote import Vote
+from segvote.method.vote import Vote, select_by_thresholds
 
 # Rounds of growth of each level beyond the three cuts.
 GROWTH_ROUNDS = (1, 3, 8)
@@ -36,7 +36,7 @@ class Extents:
     Attributes
     ----------
     levels : (n_segments,) uint8
-        The first level that selects each segment; `NEVER` for those that none does.
+        The first level that selects each segment; `NEVER` for segments that are not selected at any.
     thresholds : (3, n_images)
         Scores above which the segments of an image are selected at the first three levels; growth begins at the third.
     shares : (n_segments,)
@@ -47,9 +47,6 @@ class Extents:
     thresholds: np.ndarray
     shares: np.ndarray
 
-    def __len__(self) -> int:
-        return N_LEVELS
-
     def select(self, level: int) -> np.ndarray:
         """(n_segments,) bool: the selection at a level."""
         return self.levels <= level
@@ -58,7 +55,7 @@ class Extents:
 def find_extents(found: Vote) -> Extents:
     """All levels of a vote; user labels hold at each of them."""
     table, thresholds = found.table, _find_thresholds(found)
-    selections = [_select_above(found, one) for one in thresholds]
+    selections = [select_by_thresholds(found, found.scores, one) for one in thresholds]
     selections[0] &= selections[1]
     selections[2] |= selections[1]
     adjacent, shares = join_adjacent(len(table), table.edges), np.zeros(len(table))
@@ -82,17 +79,6 @@ def _find_thresholds(found: Vote) -> np.ndarray:
         cuts[0, image] = max(high, cuts[1, image])
         cuts[2, image] = min(low, cuts[1, image])
     return cuts
-
-
-def _select_above(found: Vote, thresholds: np.ndarray) -> np.ndarray:
-    """(n_segments,) bool: segments of *with* images above their threshold (n_images,), and the best of each."""
-    table, best = found.table, np.zeros(len(found.table), dtype=bool)
-    # Stable: the first of equal scores, as the vote selects.
-    order = np.lexsort((-found.scores, table.images))
-    best[order[table.offsets[:-1]]] = True
-    best &= ~found.empty[table.images]
-    selected = table.is_candidate & ((found.scores > thresholds[table.images]) | best)
-    return apply_labels(selected, found.user_labels)
 
 
 def join_adjacent(n_segments: int, edges: np.ndarray) -> sparse.csr_matrix:

@@ -1,4 +1,4 @@
-"""The k-nearest-neighbour graph across images: every segment is voted for by its k nearest segments of other groups.
+"""The k-nearest-neighbour graph across images: every segment is voted for by its k nearest segments of other bags.
 
 The bandwidth adapts to each segment: ``s_i`` is half the distance to its k-th neighbour, and the rows of the graph sum
 to one, ``M_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2)) / sum``.
@@ -15,14 +15,14 @@ from segvote.method.linear import fit_direction
 from segvote.method.table import SegmentTable
 
 N_NEIGHBORS = 40
-# How far features are stretched along the direction that tells the folders apart.
+# Factor by which features are stretched along the direction that separates the folders.
 GAIN = 4.0
 ROWS_PER_BLOCK = 1024
 
 
 def search_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
-    """(n_segments, n_segments) votes M of the nearest segments of other groups."""
-    return Neighbours.search(table.X, n_neighbors, table.groups[table.images]).build_graph()
+    """(n_segments, n_segments) votes M of the nearest segments of other bags."""
+    return Neighbours.search(table.X, n_neighbors, table.bags).build_graph()
 
 
 def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr_matrix:
@@ -37,10 +37,10 @@ def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr
 
 
 def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
-    """As `search_graph` of other images, by features stretched along what tells *with* from *without* segments."""
+    """As `search_graph`, of other images, on features stretched along what separates *with* from *without* segments."""
     direction = fit_direction(table.X, table.is_candidate, np.ones(len(table), dtype=bool))
     direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
-    # Other key frames of the same video take part: with few videos they are most of what the object is seen in, and the
+    # Other key frames of the same video take part: with few videos most views of the object are in them, and the
     # outcome is judged on the neighbours of `search_graph`, which leave them out.
     return Neighbours.search(stretch(table.X, direction, GAIN), n_neighbors, table.images).build_graph()
 

@@ -1,8 +1,8 @@
-"""A linear classifier of segments: what object and background look like as a whole.
+"""A linear classifier of segments, selected against all others.
 
-The neighbours of a segment say whether something just like it was selected; where objects vary much, few are just like
-it, and a direction in feature space says more. Least squares on two balanced classes (the direction of Fisher's linear
-discriminant), then a logistic curve from its values to probabilities. Closed form, no training loop.
+Neighbours find what repeats; where objects vary, a direction in feature space finds more. Least squares on two balanced
+classes (the direction of Fisher's linear discriminant), then a logistic curve from its values to probabilities. Closed
+form, no training loop.
 """
 
 from __future__ import annotations
@@ -22,17 +22,9 @@ ROWS_PER_BLOCK = 8192
 
 @dataclass(frozen=True)
 class LinearPosterior:
-    """Probability of object, expit(X @ direction + offset).
+    """Probability of object, expit(X @ direction + offset)."""
 
-    Attributes
-    ----------
-    direction : (d,)
-        Of the features.
-    offset : float
-        Of the logit.
-    """
-
-    direction: np.ndarray
+    direction: np.ndarray  # (d,)
     offset: float
 
     def measure(self, X: np.ndarray) -> np.ndarray:
@@ -43,22 +35,9 @@ class LinearPosterior:
 def fit_posterior(
     X: np.ndarray, selected: np.ndarray, areas: np.ndarray, used: np.ndarray | None = None
 ) -> LinearPosterior:
-    """Tell the selected segments from all others.
-
-    Parameters
-    ----------
-    X : (n, d)
-        Features.
-    selected : (n,) bool
-        The object, as decided before; some of both kinds.
-    areas : (n,)
-        Weights of the segments in the logistic curve.
-    used : (n,) bool, optional
-        Segments to learn from; default all.
-    """
+    """Fit to the selected segments (n,) bool against the others, of those used (n,) bool; areas (n,) are weights."""
     used = np.ones(len(X), dtype=bool) if used is None else used
     if not (selected & used).any() or not (~selected & used).any():
-        # Nothing to tell apart: as probable as it is common.
         return LinearPosterior(np.zeros(X.shape[1]), 20.0 if (selected & used).any() else -20.0)
     direction = fit_direction(X, selected, used)
     values = np.einsum("ij,j->i", X, direction.astype(X.dtype)).astype(np.float64)

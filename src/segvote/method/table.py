@@ -1,7 +1,7 @@
-"""The segments of all images as flat arrays: the only table of the method, checked once and trusted afterwards.
+"""`SegmentTable`: the segments of all images as flat arrays, checked once and trusted afterwards.
 
-Segments of an image stand together, images are numbered from 0. A *group* is what must not vote for itself: an image,
-or all key frames of a video.
+Segments of an image stand together, and images are numbered from 0. A *bag* is an image, or a video whose images are
+its key frames. Segments of one bag do not vote for each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONTRAST_WIDTH = 10.0
 
 @dataclass(frozen=True)
 class Geometry:
-    """Where the segments lie in their images; whatever is None is not known and not used.
+    """Where the segments lie in their images; an array that is None is not used.
 
     Attributes
     ----------
@@ -58,35 +58,19 @@ class Geometry:
 
 @dataclass(frozen=True)
 class SegmentTable:
-    """Segments of all images, image after image.
+    """Features, images and geometry of all segments, image after image; see `make_table` and `Geometry`."""
 
-    Attributes
-    ----------
-    X : (n_segments, d)
-        Features.
-    images : (n_segments,) int
-        Number of the image, ascending from 0.
-    groups : (n_images,) int
-        Number of the image's group, ascending; segments of one group do not vote for each other.
-    positive : (n_images,) bool
-        The image is in the *with* folder.
-    areas, border, prior, centres : (n_segments,), (n_segments, 2)
-        See `Geometry`; centres are NaN where they are not known.
-    edges, lengths, contrasts : (m, 2), (m,), (m,)
-        See `Geometry`.
-    """
-
-    X: np.ndarray
-    images: np.ndarray
-    groups: np.ndarray
-    positive: np.ndarray
-    areas: np.ndarray
-    border: np.ndarray
-    prior: np.ndarray
-    centres: np.ndarray
-    edges: np.ndarray
-    lengths: np.ndarray
-    contrasts: np.ndarray
+    X: np.ndarray  # (n_segments, d) features
+    images: np.ndarray  # (n_segments,) number of the image, ascending from 0
+    image_bags: np.ndarray  # (n_images,) number of the image's bag, ascending from 0
+    positive: np.ndarray  # (n_images,) bool: the image is in the *with* folder
+    areas: np.ndarray  # (n_segments,)
+    border: np.ndarray  # (n_segments,)
+    prior: np.ndarray  # (n_segments,)
+    centres: np.ndarray  # (n_segments, 2), NaN where not known
+    edges: np.ndarray  # (m, 2)
+    lengths: np.ndarray  # (m,)
+    contrasts: np.ndarray  # (m,), NaN where not known
 
     def __len__(self) -> int:
         return len(self.images)
@@ -97,12 +81,12 @@ class SegmentTable:
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        """(n_images + 1,) where each image begins."""
-        return np.concatenate([[0], np.cumsum(np.bincount(self.images, minlength=self.n_images))])
+        """(n_images + 1,) first segment of each image."""
+        return np.searchsorted(self.images, np.arange(self.n_images + 1))
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """(n_segments,) part of the image that each segment covers."""
+        """(n_segments,) part of its image that each segment covers."""
         return self.areas / np.bincount(self.images, weights=self.areas)[self.images]
 
     @cached_property
@@ -112,32 +96,32 @@ class SegmentTable:
 
     @cached_property
     def adjacency(self) -> sparse.csr_matrix:
-        """(n_segments, n_segments) the mean over adjacent segments that look alike, see `weigh_adjacent`."""
+        """(n_segments, n_segments) weights of adjacent segments, see `weigh_adjacent`."""
         return weigh_adjacent(len(self), self.edges, self.lengths, self.contrasts)
 
     @cached_property
     def bags(self) -> np.ndarray:
-        """(n_segments,) number of the group of the segment's image: in a run, an image or a video."""
-        return self.groups[self.images]
+        """(n_segments,) number of the segment's bag."""
+        return self.image_bags[self.images]
 
     @cached_property
     def bag_offsets(self) -> np.ndarray:
-        """(n_bags + 1,) where each group begins."""
-        return np.searchsorted(self.bags, np.arange(self.groups[-1] + 2))
+        """(n_bags + 1,) first segment of each bag."""
+        return np.searchsorted(self.bags, np.arange(self.image_bags[-1] + 2))
 
     @property
     def bag_labels(self) -> np.ndarray:
-        """(n_bags,) bool: the group is in the *with* folder."""
-        return self.positive[np.searchsorted(self.groups, np.arange(self.groups[-1] + 1))]
+        """(n_bags,) bool: the bag is in the *with* folder."""
+        return self.positive[np.unique(self.image_bags, return_index=True)[1]]
 
     def relabel(self, bag_labels: np.ndarray) -> SegmentTable:
-        """The same segments with other labels (n_bags,) bool of the groups."""
-        return replace(self, positive=np.asarray(bag_labels)[self.groups])
+        """The same segments with other labels (n_bags,) bool."""
+        return replace(self, positive=np.asarray(bag_labels)[self.image_bags])
 
     def average_by_bag(self, values: np.ndarray) -> np.ndarray:
-        """(n_bags,) means over the images of each group, of values (n_images,); where each has one, the values."""
-        counts = np.bincount(self.groups)
-        return values if (counts == 1).all() else np.bincount(self.groups, weights=values) / counts
+        """(n_bags,) means over the images of each bag of values (n_images,); the values where each bag is an image."""
+        counts = np.bincount(self.image_bags)
+        return values if (counts == 1).all() else np.bincount(self.image_bags, weights=values) / counts
 
     def get_slice(self, image: int) -> slice:
         """The segments of one image."""
@@ -148,18 +132,17 @@ class SegmentTable:
         return [values[self.get_slice(image)] for image in map(int, np.flatnonzero(self.positive))]
 
     def sum_by_image(self, values: np.ndarray) -> np.ndarray:
-        """(n_images,) sums of (n_segments,) values."""
+        """(n_images,) sums of values (n_segments,)."""
         return np.bincount(self.images, weights=values, minlength=self.n_images)
 
     def find_best(self, values: np.ndarray) -> np.ndarray:
-        """(n_images,) highest of (n_segments,) values."""
+        """(n_images,) highest of values (n_segments,)."""
         return np.maximum.reduceat(values, self.offsets[:-1])
 
     def measure_top(self, scores: np.ndarray, share: float) -> np.ndarray:
         """(n_images,) mean score of the highest-scoring `share` of each image's area."""
         order = np.lexsort((-scores, self.images))
-        covered = np.cumsum(self.shares[order])
-        before = covered - self.shares[order]
+        before = np.cumsum(self.shares[order]) - self.shares[order]
         before -= before[self.offsets[:-1]][self.images[order]]
         taken = np.clip(share - before, 0.0, self.shares[order])
         sums = np.bincount(self.images[order], weights=taken * scores[order], minlength=self.n_images)
@@ -176,11 +159,9 @@ def smooth_along(adjacency: sparse.csr_matrix, scores: np.ndarray, part: float) 
 
 
 def weigh_adjacent(n_segments: int, edges: np.ndarray, lengths: np.ndarray, contrasts: np.ndarray) -> sparse.csr_matrix:
-    """Weights of adjacent segments in each other's mean: shared boundary times exp(-contrast^2 / (2 10^2)).
+    """(n_segments, n_segments) shared boundary times exp(-contrast^2 / (2 10^2)) of adjacent segments.
 
-    Returns
-    -------
-    (n_segments, n_segments) sparse matrix whose rows sum to one; a segment without a neighbour has its own value.
+    Rows sum to one; a segment without an adjacent segment has its own value.
     """
     weights = lengths * np.exp(-(np.nan_to_num(contrasts) ** 2) / (2 * CONTRAST_WIDTH**2))
     rows, columns = np.concatenate([edges, edges[:, ::-1]]).T.reshape(2, -1)
@@ -196,36 +177,40 @@ def make_table(
     positive: np.ndarray | None,
     images: np.ndarray,
     geometry: Geometry | None = None,
-    groups: np.ndarray | None = None,
+    image_bags: np.ndarray | None = None,
 ) -> SegmentTable:
-    """Check lengths and values.
+    """A `SegmentTable` of checked arrays.
 
     Parameters
     ----------
     X : (n_segments, d)
         Finite features.
     positive : (n_images,) bool or None
-        Labels of the images; None: not known, of images to be predicted.
+        Labels of the images; None where they are not known, of images to be predicted.
     images : (n_segments,) int
         Ascending, every number from 0 to n_images - 1 at least once.
     geometry : Geometry, optional
         Where the segments lie.
-    groups : (n_images,) int, optional
-        Ascending; default: every image is a group of its own.
+    image_bags : (n_images,) int, optional
+        Bag of each image, ascending from 0 without gaps; default: every image is a bag.
     """
     if positive is None:
         positive = np.zeros(images[-1] + 1, dtype=bool)
-    else:
-        check_both_kinds(positive)
+    elif positive.all() or not positive.any():
+        kind = "with" if positive.any() else "without"
+        raise BadInputError(
+            f"expected images with the object and images without it; all {len(positive)} are *{kind}* images. "
+            "Add images of the other kind"
+        )
     geometry, n_segments, n_images = geometry or Geometry(), len(X), len(positive)
     if len(images) and (np.diff(images).min(initial=0) < 0 or images[0] != 0 or images[-1] != n_images - 1):
         raise BadInputError("images must be numbered in ascending order, segments of one image together; sort them")
-    if groups is not None and (np.shape(groups) != (n_images,) or np.diff(groups).min(initial=0) < 0):
-        raise BadInputError(f"expected {n_images} groups, one for each image, in ascending order; sort them")
+    if image_bags is not None and (np.shape(image_bags) != (n_images,) or np.diff(image_bags).min(initial=0) < 0):
+        raise BadInputError(f"expected {n_images} bags, one for each image, in ascending order; sort them")
     return SegmentTable(
         X=X,
         images=images,
-        groups=np.arange(n_images) if groups is None else np.asarray(groups),
+        image_bags=np.arange(n_images) if image_bags is None else np.asarray(image_bags),
         positive=positive,
         areas=_check_range("areas", _fill("areas", geometry.areas, (n_segments,), 1.0), np.nextafter(0, 1), np.inf),
         border=_fill("border", geometry.border, (n_segments,), 0.0),
@@ -235,16 +220,6 @@ def make_table(
         lengths=_fill("lengths", geometry.lengths, (len(edges),), 1.0),
         contrasts=_fill("contrasts", geometry.contrasts, (len(edges),), np.nan),
     )
-
-
-def check_both_kinds(positive: np.ndarray) -> None:
-    """Raise unless there are images of both folders."""
-    if positive.all() or not positive.any():
-        kind = "with" if positive.any() else "without"
-        raise BadInputError(
-            f"expected images with the object and images without it; all {len(positive)} are *{kind}* images. "
-            "Add images of the other kind"
-        )
 
 
 def _check_edges(edges: np.ndarray | None, images: np.ndarray) -> np.ndarray:
@@ -273,26 +248,21 @@ def _fill(name: str, values: np.ndarray | None, shape: tuple[int, ...], default:
 
 
 def make_folds(table: SegmentTable, n_folds: int) -> np.ndarray:
-    """(n_images,) number of each image's fold: both folders spread evenly, the images of a group together."""
-    groups, first = np.unique(table.groups, return_index=True)
-    folds = np.empty(len(groups), dtype=np.int64)
-    for side in (table.positive[first], ~table.positive[first]):
+    """(n_images,) number of each image's fold: both folders spread evenly, the images of a bag together."""
+    labels = table.bag_labels
+    folds = np.empty(len(labels), dtype=np.int64)
+    for side in (labels, ~labels):
         folds[side] = np.arange(side.sum()) % n_folds
-    return folds[np.searchsorted(groups, table.groups)]
+    return folds[table.image_bags]
 
 
 # Arrays as a user gives them ------------------------------------------------------------------------------------------
 
 
 def encode_labels(y: np.ndarray, pos_label: object = None) -> tuple[np.ndarray, np.ndarray]:
-    """The two classes, the positive one last, and which segments carry it.
+    """The two classes, the positive one last, and (n_segments,) bool: the segments whose label is positive.
 
-    Parameters
-    ----------
-    y : (n_segments,)
-        Labels of two classes.
-    pos_label : optional
-        The label of *with* images; None: the larger of two numbers, True, or ``with`` beside ``without``.
+    `pos_label` is the label of *with* images; None: the larger of two numbers, True, or ``with`` beside ``without``.
     """
     classes = np.unique(y)
     if len(classes) > 2:
@@ -319,7 +289,7 @@ def _find_positive(classes: np.ndarray, pos_label: object) -> int:
     if set(names) == {"with", "without"}:
         return names.index("with")
     if classes.dtype.kind not in "biuf":
-        raise BadInputError(f"which of the labels {names} means *with* the object? Say it with pos_label")
+        raise BadInputError(f"which of the labels {names} means *with* the object? Give it as pos_label")
     return 1
 
 
@@ -333,7 +303,7 @@ def number_images(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def label_images(labels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """(n_images,) bool, from the labels (n_segments,) bool of the segments, of which those of an image agree."""
+    """(n_images,) bool labels from those of the segments (n_segments,), which agree within an image."""
     counts, sizes = np.bincount(numbers, weights=labels), np.bincount(numbers)
     mixed = np.flatnonzero((counts > 0) & (counts < sizes))
     if len(mixed):

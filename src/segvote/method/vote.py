@@ -10,172 +10,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from segvote.kernels import otsu_threshold
+from segvote.kernels import build_vote_graph, otsu_threshold, search_neighbours
 from segvote.kernels.otsu import split_each
-from segvote.method.decide import (
-    Consistency,
-    measure_consistency,
-    measure_outline_contrast,
-    measure_overlap,
-    select,
-    select_above,
-    select_separable,
+from segvote.method.decide import measure_inside, measure_overlap, select, select_above
+from segvote.method.graph import exclude_voters
+from segvote.method.held_out import choose_excluded, find_unsupported, measure_suspicion
+from segvote.method.hypotheses import (
+    Agreement,
+    VoteInputs,
+    VoteParams,
+    leave_out_folds,
+    revote,
+    select_seeded,
+    share_held_out,
+    weigh_hypotheses,
 )
-from segvote.method.graph import N_NEIGHBORS, exclude_voters
-from segvote.method.held_out import find_unsupported, label_others, leave_out_folds, score_held_out
 from segvote.method.linear import LinearPosterior, fit_posterior
-from segvote.method.mislabelled import choose_excluded, measure_suspicion
 from segvote.method.table import SegmentTable, apply_labels, check_user_labels
-from segvote.method.walk import ImageBalance, measure_border_prior, measure_connectivity, walk, walk_from_labels
-
-if TYPE_CHECKING:
-    from segvote.method.corrections import ResidualVotes
+from segvote.method.walk import measure_connectivity
 
 # Otsu explains three quarters of the variance of almost any scores, and all but a twentieth of those of clear ones.
 NO_SEPARABILITY, FULL_SEPARABILITY = 0.75, 0.95
 
 
-@dataclass(frozen=True)
-class Hypothesis:
-    """Assumptions of one walk.
+def _not_yet() -> np.ndarray:
+    return np.empty(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vote(VoteInputs):
+    """The inputs of a vote, and what each step adds to them.
 
     Attributes
     ----------
-    balance : float
-        Exponent by which the weights of images are balanced, see `ImageBalance`.
-    connectivity : float
-        Strength of the prior against segments connected to the image border.
-    """
-
-    balance: float
-    connectivity: float
-
-
-@dataclass(frozen=True)
-class VoteParams:
-    """Every constant of the vote.
-
-    Attributes
-    ----------
-    n_neighbors : int
-        Segments of other images that vote for each segment.
-    n_steps : int
-        Rounds of a walk.
-    border_prior : float
-        Background prior of segments on the image border, in (0, 1]; 1 switches it off.
-    smoothing : float
-        Part of a score that comes from adjacent segments that look alike, in [0, 1].
-    decision : str
-        A name of `segvote.method.decide.DECISIONS`.
-    exclude_mislabelled : bool
-        Whether images that are likely in the wrong folder are excluded from the vote.
-    hypotheses : tuple of Hypothesis
-        No single one is right for every folder: dogs on lawns need the prior against the border and balanced images,
-        faces that fill the image and rare defects are hurt by them.
-    powers : tuple of float
-        Exponents that are tried on the votes of a walk, which span orders of magnitude for objects that vary.
-    temperature : float
-        Difference of judgement that makes one hypothesis e times as heavy as another.
-    contrast_weight : float
-        Worth of an outline with e times the contrast, in self-consistency.
-    full_contrast : float
-        Contrast of an outline, in units of that of all boundaries, beyond which more is worth nothing: twice the mean
-        follows edges, and a nucleus in its cell is no better an object for being darker.
-    allow_empty : bool
-        Whether *with* images keep no segment where their best evidence does not exceed that of *without* images, at a
-        p-value of 0.05; otherwise each keeps at least its best.
-    n_folds : int
-        Folds of images for scores of images left out of the vote.
-    n_held_out_steps : int
-        Rounds of a walk without a fold: enough to rank segments.
-    """
-
-    n_neighbors: int = N_NEIGHBORS
-    n_steps: int = 60
-    border_prior: float = 0.9
-    smoothing: float = 0.4
-    decision: str = "otsu"
-    exclude_mislabelled: bool = True
-    allow_empty: bool = False
-    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(0.0, 0.0), Hypothesis(0.25, 0.3))
-    powers: tuple[float, ...] = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
-    temperature: float = 0.02
-    contrast_weight: float = 0.2
-    full_contrast: float = 2.0
-    n_folds: int = 5
-    n_held_out_steps: int = 20
-
-    def measure_prior(self, table: SegmentTable, connectivity: np.ndarray, hypothesis: Hypothesis) -> np.ndarray:
-        """(n_segments,) background prior under a hypothesis, by the segments' connectivity (n_segments,)."""
-        border = table.prior * measure_border_prior(table.border, self.border_prior)
-        return border * (1 - hypothesis.connectivity * connectivity)
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """What the hypotheses came to.
-
-    Attributes
-    ----------
-    judgements : (n_hypotheses,)
-        Self-consistency of each, with the worth of its outlines' contrast.
-    weights : (n_hypotheses,)
-        exp(judgement / temperature), made to sum to one.
-    labels : (n_segments,)
-        Weighted mean of the selections, in [0, 1].
-    selections : (n_hypotheses, n_segments) bool
-        Of each.
-    consistencies : tuple of Consistency
-        Of each.
-    """
-
-    judgements: np.ndarray
-    weights: np.ndarray
-    labels: np.ndarray
-    selections: np.ndarray
-    consistencies: tuple[Consistency, ...]
-
-    @property
-    def best(self) -> int:
-        """Number of the hypothesis that counts most."""
-        return int(np.argmax(self.weights))
-
-    @property
-    def score(self) -> float:
-        """Self-consistency, weighted like the selections."""
-        return float(self.weights @ [consistency.score for consistency in self.consistencies])
-
-
-@dataclass(frozen=True)
-class Vote:
-    """The result of a vote, and all it was held on.
-
-    Attributes
-    ----------
-    table, params
-        What was voted on, and how.
-    graph : (n_segments, n_segments) sparse
-        Votes of the k nearest segments of other images; rows sum to one.
-    connectivity : (n_segments,)
-        How far each segment is connected to the image border, in [0, 1].
-    user_labels : (n_segments,) int8
-        -1 unknown, 0 background, 1 object.
     agreement : Agreement or None
         Of the hypotheses; None for the scores of another voter.
-    excluded, suspicion : (n_images,)
-        Images that did not vote; how much each is like the other folder, in [0, 1].
+    suspicion : (n_images,)
+        Similarity of each image to the other folder, in [0, 1].
     labels : (n_segments,) bool
         The selection by which neighbours are counted.
     inside : float
-        Its self-consistency: weight of the neighbours' share in the evidence, beside the linear posterior.
+        Mean share of its neighbours that are in it: weight of the neighbours' share beside the linear posterior.
     posterior : LinearPosterior
         Probability of object by a linear classifier.
     threshold : float
@@ -185,50 +66,33 @@ class Vote:
     thresholds : (n_images,)
         Score above which the segments of an image are object; 0 for *without* images.
     selected : (n_segments,) bool
-        The object; never in a *without* image unless a user label says so.
+        The object; never in a *without* image unless by a user label.
     uncertainty : (n_images,)
         0 certain to 1; from 0.5 on the mask should be looked at. 0 for *without* images.
     empty : (n_images,) bool
         *With* images without a supported segment; none unless `VoteParams.allow_empty`.
-    walk_graph : sparse, optional
-        Other votes that the walks were made over.
-    residuals : ResidualVotes, optional
-        What corrections added to the scores.
+    residuals : (n_segments, n_segments) sparse, optional
+        What the correction of each column's segment added to the score of each row's.
     kept : (n_images,) bool, optional
         Images that corrections left as they were.
     """
 
-    table: SegmentTable
-    params: VoteParams
-    graph: sparse.csr_matrix
-    connectivity: np.ndarray
-    user_labels: np.ndarray
     agreement: Agreement | None
-    excluded: np.ndarray
-    suspicion: np.ndarray
     labels: np.ndarray
     inside: float
     posterior: LinearPosterior
-    threshold: float
-    votes: np.ndarray
-    scores: np.ndarray
-    thresholds: np.ndarray
-    selected: np.ndarray
-    uncertainty: np.ndarray
-    empty: np.ndarray
-    walk_graph: sparse.csr_matrix | None = None
-    residuals: ResidualVotes | None = None
+    suspicion: np.ndarray = field(default_factory=_not_yet)
+    votes: np.ndarray = field(default_factory=_not_yet)
+    # Added by `decide_vote`
+    threshold: float = 0.0
+    scores: np.ndarray = field(default_factory=_not_yet)
+    thresholds: np.ndarray = field(default_factory=_not_yet)
+    selected: np.ndarray = field(default_factory=_not_yet)
+    uncertainty: np.ndarray = field(default_factory=_not_yet)
+    empty: np.ndarray = field(default_factory=_not_yet)
+    # Added by corrections
+    residuals: sparse.csr_matrix | None = None
     kept: np.ndarray | None = None
-
-    @cached_property
-    def silent(self) -> np.ndarray:
-        """(n_segments,) bool: segments of excluded images, which do not vote unless they have a user label."""
-        return self.excluded[self.table.images] & (self.user_labels < 0)
-
-    @cached_property
-    def counted_graph(self) -> sparse.csr_matrix:
-        """The graph with the votes of excluded images left out."""
-        return exclude_voters(self.graph, self.silent)
 
     @property
     def weights(self) -> np.ndarray:
@@ -245,6 +109,10 @@ class Vote:
             return expit(scores / (float(self.scores.std()) or 1.0))
         votes = np.clip(scores + self.threshold, 0.0, None)
         return votes / np.maximum(votes + self.threshold, np.finfo(float).tiny)
+
+    def combine(self, shares: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+        """(n,) evidence: inside * share of selected neighbours + (1 - inside) * linear posterior."""
+        return self.inside * shares + (1 - self.inside) * probabilities
 
 
 def vote(
@@ -267,7 +135,7 @@ def vote(
     graph : (n_segments, n_segments) sparse
         Of `search_graph`.
     params : VoteParams
-        All constants.
+        Parameters.
     user_labels : (n_segments,), optional
         -1 unknown, 0 background, 1 object. Labelled segments vote with their label.
     connectivity : (n_segments,), optional
@@ -279,156 +147,46 @@ def vote(
     threshold : float, optional
         Evidence at which scores are zero; default: Otsu's threshold of all segments.
     """
-    labels = check_user_labels(user_labels, len(table))
-    connectivity = measure_connectivity(table) if connectivity is None else connectivity
-    round_ = _Round(table, graph, params, labels, connectivity, walk_graph)
-    agreement = round_.weigh()
-    suspicion = measure_suspicion(table, round_.share_held_out(agreement))
-    excluded = np.zeros(table.n_images, dtype=bool)
-    chosen = choose_excluded(suspicion, table.positive) if params.exclude_mislabelled else excluded
-    if chosen.any():
-        smaller = round_.exclude(chosen)
-        other = smaller.weigh()
-        # A vote that agrees less with itself without those excluded has lost good voters.
-        if other.score > agreement.score:
-            round_, agreement, excluded = smaller, other, chosen
-    start = round_.select_seeded() if seeded else agreement.labels
-    found = _learn(graph, round_, agreement, excluded, suspicion, round_.revote(start))
-    return decide_vote(found, threshold)
-
-
-@dataclass(frozen=True)
-class _Round:
-    """What one round of votes is held on; segments of excluded images are annotated but do not vote."""
-
-    table: SegmentTable
-    graph: sparse.csr_matrix
-    params: VoteParams
-    user_labels: np.ndarray
-    connectivity: np.ndarray
-    walk_graph: sparse.csr_matrix | None = None
-    silent: np.ndarray | None = None  # (n_segments,) bool
-
-    def exclude(self, images: np.ndarray) -> _Round:
-        """The round without the votes of some images (n_images,) bool; segments with a user label still vote."""
-        silent = images[self.table.images] & (self.user_labels < 0)
-        walked = None if self.walk_graph is None else exclude_voters(self.walk_graph, silent)
-        return replace(self, graph=exclude_voters(self.graph, silent), walk_graph=walked, silent=silent)
-
-    @property
-    def voters(self) -> np.ndarray:
-        """Numbers of the segments that may be object and vote."""
-        candidates = self.table.is_candidate & (self.user_labels != 0)
-        if self.silent is not None:
-            candidates &= ~self.silent
-        return np.flatnonzero(candidates | (self.user_labels == 1))
-
-    def revote(self, labels: np.ndarray) -> np.ndarray:
-        """Selected segments after one more round, in which labels (n_segments,) in [0, 1] vote."""
-        share = self.table.smooth(self.graph @ labels.astype(np.float64), self.params.smoothing)
-        return apply_labels(select(self.table, share)[0], self.user_labels)
-
-    def weigh(self) -> Agreement:
-        """Walk under each hypothesis, and weigh the selections."""
-        tried = [self._try(hypothesis) for hypothesis in self.params.hypotheses]
-        judgements, selections, consistencies = zip(*tried, strict=True)
-        weights = np.exp((np.array(judgements) - max(judgements)) / self.params.temperature)
-        weights /= weights.sum()
-        labels = weights @ np.array(selections, dtype=float)
-        return Agreement(np.array(judgements), weights, labels, np.array(selections), consistencies)
-
-    def _try(self, hypothesis: Hypothesis) -> tuple[float, np.ndarray, Consistency]:
-        """Judgement, selection and consistency of one hypothesis."""
-        table, graph = self.table, self.graph if self.walk_graph is None else self.walk_graph
-        prior = self.params.measure_prior(table, self.connectivity, hypothesis)
-        free = select_separable(table, self._walk(graph, prior, hypothesis.balance), self.params.powers)
-        selected = apply_labels(free, self.user_labels)
-        found = measure_consistency(table, selected, self.graph @ selected.astype(np.float64))
-        contrast = value_contrast(table, selected, self.params)
-        return found.score + contrast + _measure_recall(free, self.user_labels), selected, found
-
-    def _walk(self, graph: sparse.csr_matrix, prior: np.ndarray, balance: float) -> np.ndarray:
-        voters, table = self.voters, self.table
-        balanced = ImageBalance(table.images[voters], table.shares[voters], balance)
-        return table.smooth(walk(graph, prior, voters, balanced, self.params.n_steps), self.params.smoothing)
-
-    def share_held_out(self, agreement: Agreement) -> np.ndarray:
-        """(n_segments,) smoothed share of selected neighbours, by walks that the segment's image had no part in."""
-        table, hypothesis = self.table, self.params.hypotheses[agreement.best]
-        prior = self.params.measure_prior(table, self.connectivity, hypothesis)
-        voters, shares = self.voters, np.empty(len(table))
-        for out in leave_out_folds(table, self.params.n_folds):
-            graph = exclude_voters(self.graph, out)
-            labels = label_others(graph, table, prior, voters[~out[voters]], hypothesis.balance, out, self.params)
-            shares[out] = graph[out] @ labels.astype(np.float64)
-        return table.smooth(shares, self.params.smoothing)
-
-    def select_seeded(self) -> np.ndarray:
-        """(n_segments,) bool: the object by a walk that starts from user labels.
-
-        Where a run failed, a handful of labels tells what the object is; nothing is assumed about the background, so
-        that nothing of the failed vote is left.
-        """
-        votes = walk_from_labels(self.graph, self.table.is_candidate, self.user_labels, self.params.n_steps)
-        smoothed = self.table.smooth(votes, self.params.smoothing)
-        return apply_labels(select_separable(self.table, smoothed, self.params.powers), self.user_labels)
-
-
-def value_contrast(table: SegmentTable, selected: np.ndarray, params: VoteParams) -> float:
-    """Worth of the outline of a selection (n_segments,), in self-consistency."""
-    contrast = np.clip(measure_outline_contrast(table, selected), 0.1, params.full_contrast)
-    return params.contrast_weight * float(np.log(contrast))
-
-
-def _measure_recall(selected: np.ndarray, user_labels: np.ndarray) -> float:
-    """Part of the user labels that a selection found without them; 0 where there are none."""
-    known = user_labels >= 0
-    return float((selected[known] == (user_labels[known] == 1)).mean()) if known.any() else 0.0
-
-
-def _learn(
-    graph: sparse.csr_matrix,
-    round_: _Round,
-    agreement: Agreement,
-    excluded: np.ndarray,
-    suspicion: np.ndarray,
-    labels: np.ndarray,
-) -> Vote:
-    """Evidence of each segment: inside * share of its neighbours selected + (1 - inside) * linear posterior."""
-    table, used = round_.table, np.ones(len(round_.table), dtype=bool)
-    if round_.silent is not None:
-        used &= ~round_.silent
-    share = round_.graph @ labels.astype(np.float64)
-    inside = measure_consistency(table, labels, share).inside
-    posterior = fit_posterior(table.X, labels, table.areas, used)
-    return Vote(
+    inputs = VoteInputs(
         table=table,
-        params=round_.params,
+        params=params,
         graph=graph,
-        connectivity=round_.connectivity,
-        user_labels=round_.user_labels,
+        connectivity=measure_connectivity(table) if connectivity is None else connectivity,
+        user_labels=check_user_labels(user_labels, len(table)),
+        excluded=np.zeros(table.n_images, dtype=bool),
+        walk_graph=walk_graph,
+    )
+    agreement = weigh_hypotheses(inputs)
+    suspicion = measure_suspicion(table, share_held_out(inputs, agreement.best))
+    excluded = choose_excluded(suspicion, table.positive)
+    if params.exclude_mislabelled and excluded.any():
+        fewer = inputs.exclude(excluded)
+        other = weigh_hypotheses(fewer)
+        # A vote that is less consistent without the excluded images has lost good voters.
+        if other.score > agreement.score:
+            inputs, agreement = fewer, other
+    labels = revote(inputs, select_seeded(inputs) if seeded else agreement.labels)
+    return decide_vote(_learn(inputs, agreement, suspicion, labels), threshold)
+
+
+def _learn(inputs: VoteInputs, agreement: Agreement, suspicion: np.ndarray, labels: np.ndarray) -> Vote:
+    """The vote of the selected segments (n_segments,) bool, beside a linear classifier of them."""
+    table, shares = inputs.table, inputs.counted_graph @ labels.astype(np.float64)
+    found = Vote(
+        **{one.name: getattr(inputs, one.name) for one in fields(inputs)},
         agreement=agreement,
-        excluded=excluded,
         suspicion=suspicion,
         labels=labels,
-        inside=inside,
-        posterior=posterior,
-        votes=inside * share + (1 - inside) * posterior.measure(table.X),
-        walk_graph=round_.walk_graph,
-        **_decide_later(table),
+        inside=measure_inside(table, labels, shares),
+        posterior=fit_posterior(table.X, labels, table.areas, ~inputs.silent),
     )
-
-
-def _decide_later(table: SegmentTable) -> dict[str, Any]:
-    """What `decide_vote` fills in."""
-    nothing, nowhere = np.zeros(table.n_images), np.zeros(len(table), dtype=bool)
-    images = {"thresholds": nothing, "uncertainty": nothing, "empty": nothing > 0}
-    return {"threshold": 0.0, "scores": nowhere.astype(float), "selected": nowhere, **images}
+    return replace(found, votes=found.combine(shares, found.posterior.measure(table.X)))
 
 
 def vote_by_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams = VoteParams()) -> Vote:
     """The decision on scores (n_segments,) of another voter, whose own threshold is at 0."""
-    smoothed = table.smooth(np.asarray(scores, dtype=np.float64), params.smoothing)
+    votes = np.asarray(scores, dtype=np.float64)
+    smoothed = table.smooth(votes, params.smoothing)
     found = Vote(
         table=table,
         params=params,
@@ -441,8 +199,7 @@ def vote_by_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams =
         labels=select(table, smoothed, params.decision)[0],
         inside=1.0,
         posterior=LinearPosterior(np.zeros(table.X.shape[1]), 0.0),
-        votes=np.asarray(scores, dtype=np.float64),
-        **_decide_later(table),
+        votes=votes,
     )
     return decide_vote(found, threshold=0.0)
 
@@ -450,37 +207,44 @@ def vote_by_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams =
 def decide_vote(found: Vote, threshold: float | None = None) -> Vote:
     """Thresholds, selection and uncertainty from the votes, before any correction."""
     table, scores = found.table, found.table.smooth(found.votes, found.params.smoothing)
-    thresholds = select(table, scores, found.params.decision)[1]
+    thresholds, empty = select(table, scores, found.params.decision)[1], np.zeros(table.n_images, dtype=bool)
     zero = otsu_threshold(scores, table.areas) if threshold is None else threshold
     scores, thresholds = scores - zero, np.where(table.positive, thresholds - zero, 0.0)
-    found = replace(found, threshold=zero, votes=found.votes - zero, scores=scores, thresholds=thresholds)
+    found = replace(found, threshold=zero, votes=found.votes - zero, thresholds=thresholds, empty=empty)
     if found.params.allow_empty:
-        found = _empty_unsupported(found)
+        found = _empty_unsupported(found, table.find_best(scores))
     return apply_thresholds(found, scores)
 
 
-def apply_thresholds(found: Vote, scores: np.ndarray) -> Vote:
-    """The vote with other scores (n_segments,): what exceeds the thresholds is selected, at least the best of an image.
+def _empty_unsupported(found: Vote, best: np.ndarray) -> Vote:
+    """Empty the *with* images whose evidence does not exceed that of *without* images, unless an object is labelled.
 
-    Images that are empty select nothing unless a score exceeds their threshold.
+    Their threshold becomes their best score (n_images,): nothing exceeds it until a correction does.
     """
-    table, selected = found.table, np.zeros(len(scores), dtype=bool)
-    for image in map(int, np.flatnonzero(table.positive)):
-        part, threshold = table.get_slice(image), float(found.thresholds[image])
-        selected[part] = scores[part] > threshold if found.empty[image] else select_above(scores[part], threshold)
-    selected = apply_labels(selected, found.user_labels)
-    uncertainty = measure_uncertainty(table, scores, selected, found.agreement)
-    return replace(found, scores=scores, selected=selected, uncertainty=uncertainty)
-
-
-def _empty_unsupported(found: Vote) -> Vote:
-    """Empty the *with* images whose evidence does not exceed that of *without* images, unless an object is labelled."""
     table = found.table
     shows = table.sum_by_image(found.user_labels == 1) > 0
     evidence = table.find_best(table.smooth(score_held_out(found), found.params.smoothing))
     empty = find_unsupported(evidence, table.positive, ~found.excluded & ~shows) & ~shows
-    # Nothing is above the best score, until a correction lifts it.
-    return replace(found, empty=empty, thresholds=np.where(empty, table.find_best(found.scores), found.thresholds))
+    return replace(found, empty=empty, thresholds=np.where(empty, best, found.thresholds))
+
+
+def apply_thresholds(found: Vote, scores: np.ndarray) -> Vote:
+    """The vote with other scores (n_segments,), and the selection and uncertainty that follow from them."""
+    selected = select_by_thresholds(found, scores, found.thresholds)
+    uncertainty = measure_uncertainty(found.table, scores, selected, found.agreement)
+    return replace(found, scores=scores, selected=selected, uncertainty=uncertainty)
+
+
+def select_by_thresholds(found: Vote, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """(n_segments,) bool: segments of *with* images above the thresholds (n_images,); user labels hold.
+
+    Every *with* image keeps its best segment, unless it is empty.
+    """
+    table, selected = found.table, np.zeros(len(scores), dtype=bool)
+    for image in map(int, np.flatnonzero(table.positive)):
+        part, threshold = table.get_slice(image), float(thresholds[image])
+        selected[part] = scores[part] > threshold if found.empty[image] else select_above(scores[part], threshold)
+    return apply_labels(selected, found.user_labels)
 
 
 def measure_uncertainty(
@@ -500,3 +264,87 @@ def measure_separability(table: SegmentTable, scores: np.ndarray) -> np.ndarray:
     """(n_with,) how well Otsu's two classes explain the scores of each *with* image: 0 as any scores, 1 fully."""
     found = split_each(table.split(scores), table.split(table.areas))[1]
     return np.clip((found - NO_SEPARABILITY) / (FULL_SEPARABILITY - NO_SEPARABILITY), 0.0, 1.0)
+
+
+# Scores of images left out, and of images never seen ------------------------------------------------------------------
+
+
+def score_held_out(found: Vote, folds: np.ndarray | None = None) -> np.ndarray:
+    """(n_segments,) scores before smoothing, each from a vote that its image had no part in.
+
+    The scores of a vote leave a segment's own image out of its neighbours, but the selection of the others was found
+    with the image among them. Here each fold of images is left out of walk, neighbours and linear classifier; `folds`
+    (n_images,) are the numbers of the folds, if given.
+    """
+    assert found.agreement is not None
+    table, scores = found.table, np.empty(len(found.table))
+    for out, graph, selected in leave_out_folds(found, found.agreement.best, folds):
+        # The walk over the graph is the opinion that a second one replaced.
+        labels = (found.labels if found.walk_graph is not None else apply_labels(selected, found.user_labels)) & ~out
+        posterior = fit_posterior(table.X, labels, table.areas, ~out & ~found.silent)
+        scores[out] = found.combine(graph[out] @ labels.astype(np.float64), posterior.measure(table.X[out]))
+    return scores - found.threshold
+
+
+def link_unseen(found: Vote, X: np.ndarray, images: np.ndarray | None = None) -> sparse.csr_matrix:
+    """(n, n_segments) votes of training segments for segments (n, d).
+
+    Segments of the training images (n,), of which -1 is none, do not vote for their own.
+    """
+    table = found.table
+    own = None if images is None else np.where(images >= 0, table.image_bags[images], -1)
+    squared, indices = search_neighbours(X, table.X, found.params.n_neighbors, own, table.bags)
+    return exclude_voters(build_vote_graph(squared, indices, len(table)), found.silent)
+
+
+def score_linked(found: Vote, X: np.ndarray, graph: sparse.csr_matrix) -> np.ndarray:
+    """(n,) scores before smoothing of segments (n, d) by the votes of `link_unseen`."""
+    return found.combine(graph @ found.labels.astype(np.float64), found.posterior.measure(X)) - found.threshold
+
+
+# Explanation ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The votes for one segment. ``amounts.sum() + constant`` is its score.
+
+    Attributes
+    ----------
+    voters : (m,) int
+        Training segments that voted.
+    amounts : (m,) float
+        What each added, positive for and negative against.
+    bags, bag_amounts : (n,)
+        The bags those segments belong to, and the sum of the amounts of each.
+    constant : float
+        The intercept.
+    score : float
+        The segment's score, as `decision_function` gives it.
+    """
+
+    voters: np.ndarray
+    amounts: np.ndarray
+    bags: np.ndarray
+    bag_amounts: np.ndarray
+    constant: float
+    score: float
+
+
+def group_by_bag(voters: np.ndarray, amounts: np.ndarray, bags: np.ndarray, constant: float = 0.0) -> Explanation:
+    """Make an `Explanation`; `bags` are the bag ids of all training segments."""
+    names, codes = np.unique(bags[voters], return_inverse=True)
+    bag_amounts = np.bincount(codes, weights=amounts, minlength=len(names))
+    return Explanation(voters, amounts, names, bag_amounts, float(constant), float(amounts.sum() + constant))
+
+
+def explain_vote(found: Vote, segment: int) -> Explanation:
+    """Contributions to the score of a training segment before smoothing.
+
+    Every neighbour adds its vote less the threshold; the constant is the linear classifier's part.
+    """
+    row = found.counted_graph[[segment]]
+    amounts = row.data * (found.inside * found.labels[row.indices] - found.threshold)
+    linear = (1 - found.inside) * float(found.posterior.measure(found.table.X[[segment]])[0])
+    constant = linear - found.threshold * (1 - row.data.sum())
+    return group_by_bag(row.indices.astype(np.int64), amounts, found.table.images, constant)

@@ -16,7 +16,7 @@ from segvote.review.snapshot import Snapshot
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.settings import read_settings
-from segvote.steps.job import write_run
+from segvote.steps.annotate import write_run
 from segvote.steps.reopening import Voted
 from segvote.steps.workers import Resources
 
@@ -66,12 +66,6 @@ class Overlaps:
     def estimate(self, snapshot: Snapshot) -> dict[str, float] | None:
         """See `estimate_rest`; None while too few masks were accepted."""
         return estimate_rest([self._known[bag][1] for bag in self._list_accepted(snapshot) if bag in self._known])
-
-
-def is_written(voted: Voted) -> bool:
-    """Whether the files of the run are those of this vote and these corrections."""
-    record = voted.opened.folder.read_record()
-    return record.complete and record.key == voted.opened.key
 
 
 def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:

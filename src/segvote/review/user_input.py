@@ -11,7 +11,7 @@ from segvote.review.snapshot import Snapshot, UserInput, make_snapshot
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, label_bag, make_result_key
 from segvote.run.run import Run
-from segvote.steps.reopening import list_segmented_images
+from segvote.steps.reopening import list_run_bags
 from segvote.types import WITH
 
 
@@ -19,7 +19,7 @@ class UserReader:
     """Reads corrections for one run; a bag whose strokes did not change is not labelled again."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self._images = run, list_segmented_images(run)
+        self.run, self._images = run, list_run_bags(run)
         # Bag to its strokes, user labels and painted shares.
         self._known: dict[int, tuple[list[Action], np.ndarray, np.ndarray]] = {}
 
@@ -78,7 +78,7 @@ def find_written(run: Run, actions: Sequence[Action], corrections: Corrections, 
     in the log at that time are unknown.
     """
     written = open_snapshot(run)
-    if make_result_key(run.settings, list_segmented_images(run, corrections), corrections) == run.record.key:
+    if make_result_key(run.settings, list_run_bags(run, corrections), corrections) == run.record.key:
         return replace(written, user_labels=user.user_labels, painted=user.painted)
     touched = {action.image for action in actions}
     return replace(written, painted=np.array([-1 if record.digest in touched else 0 for record in run.bags]))

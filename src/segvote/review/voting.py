@@ -14,7 +14,7 @@ from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections, drop_empty
 from segvote.run.run import Run
 from segvote.steps.explain import SegmentExplanation, explain_segment
-from segvote.steps.reopening import Opened, Voted, apply_corrections, list_segmented_images, reopen, vote
+from segvote.steps.reopening import Opened, Voted, apply_corrections, list_run_bags, reopen, vote
 
 if TYPE_CHECKING:
     from segvote.method import Vote
@@ -94,7 +94,7 @@ class Voting:
         opened = self.get_voted().opened
         return replace(
             opened,
-            bags=list_segmented_images(self.run, corrections),
+            bags=list_run_bags(self.run, corrections),
             table=opened.table.relabel(user.positive),
             corrections=corrections,
             user_labels=drop_empty(user.user_labels, -1),

@@ -29,14 +29,22 @@ from segvote.types import WITH, WITHOUT
 
 @dataclass(frozen=True)
 class Bag:
-    """An image or a video with a bag label."""
+    """An image or a video with a bag label; small enough to send between processes."""
 
     name: str  # ``with/`` or ``without/`` and the path below that folder, forward slashes
     bag_label: str  # WITH or WITHOUT
     path: Path  # the file, or the folder of a video's frames
-    digest: str  # SHA-256 of its content; empty if it cannot be read
-    problem: str = ""  # why it cannot be read
-    note: str = ""  # parts of its file that are not read
+    digest: str  # SHA-256 of its content; empty where it cannot be read
+    problem: str = ""  # why it cannot be read, or its segments or features not be computed
+    warning: str = ""  # what of a stack or of a video is not read
+
+    # After segmentation and feature extraction.
+    segments_key: str = ""
+    features_key: str = ""
+    height: int = 0
+    width: int = 0
+    n_segments: int = 0
+    n_frames: int = 0  # of a video; 0 for an image
 
     @property
     def is_video(self) -> bool:
@@ -108,14 +116,14 @@ def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> 
         n_digits = len(str(n_pages - 1))
         pages = [name_view(path, PictureView(f"{number:0{n_digits}d}")) for number in range(n_pages)]
     for page in pages:
-        name, note = f"{bag_label}/{page.relative_to(folder).as_posix()}", ""
+        name, warning = f"{bag_label}/{page.relative_to(folder).as_posix()}", ""
         if page != path and page.exists():
             raise BadInputError(f"{page} is called like a page of {path.name}; rename it")
         if n_pages > len(pages):
-            note = f"{path}: only the first of {n_pages} pages was read; --pages all makes every page an image"
+            warning = f"{path}: only the first of {n_pages} pages was read; --pages all makes every page an image"
         source = page if is_video(page) else choose_window(page, settings.window)
         try:
-            yield Bag(name, bag_label, source, hash_video(source), note=note)
+            yield Bag(name, bag_label, source, hash_video(source), warning=warning)
         except UnreadableImageError as error:
             yield Bag(name, bag_label, source, "", str(error))
 
@@ -123,18 +131,3 @@ def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> 
 def name_bags(bags: Sequence[Bag]) -> dict[str, str]:
     """Bag name to the stem of its output files; see `name_stems`."""
     return name_stems([bag.name for bag in bags], {bag.name for bag in bags if bag.is_video})
-
-
-@dataclass(frozen=True)
-class SegmentedImage:
-    """A bag after segmentation and feature extraction: keys of its files, and its sizes."""
-
-    bag: Bag
-    segments_key: str = ""
-    features_key: str = ""
-    height: int = 0
-    width: int = 0
-    n_segments: int = 0
-    problem: str = ""
-    n_frames: int = 0  # of a video; 0 for an image
-    warning: str = ""  # parts of a video or of a stack that were left out

@@ -16,7 +16,7 @@ import numpy as np
 from segvote import __version__
 from segvote.features.networks.sam import hash_refiner
 from segvote.io.arrays import read_arrays
-from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, read_actions
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, make_key
@@ -148,9 +148,9 @@ def read_corrections(run: RunFolder) -> Corrections:
     return replay(read_actions(run.corrections_path))
 
 
-def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:
+def make_result_key(settings: Settings, segmented: Sequence[Bag], corrections: Corrections) -> str:
     """Key of a run's result, made of its inputs. Corrections that were all undone leave no trace."""
-    bags = [(one.bag.name, one.features_key) for one in segmented]
+    bags = [(one.name, one.features_key) for one in segmented]
     corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
     refined = {"refiner": hash_refiner(settings.refine)} if settings.refine else {}
     decided = {**corrected, **refined}
@@ -163,13 +163,13 @@ def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
 
 
 def label_segments(
-    run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corrections
+    run: RunFolder, bags: Sequence[Bag], corrections: Corrections
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """User labels and painted shares of all segments, see `label_bag`; None where there are none."""
     user_labels = [np.full(bag.n_segments, UNDECIDED, dtype=np.int8) for bag in bags]
     shares = [np.zeros(bag.n_segments) for bag in bags]
     for index, bag in enumerate(bags):
-        if strokes := corrections.strokes.get(bag.bag.digest):
+        if strokes := corrections.strokes.get(bag.digest):
             user_labels[index], shares[index] = label_bag(run, bag, strokes)
     return drop_empty(np.concatenate(user_labels), UNDECIDED), drop_empty(np.concatenate(shares), 0)
 
@@ -179,7 +179,7 @@ def drop_empty(values: np.ndarray, empty: int) -> np.ndarray | None:
     return values if (values != empty).any() else None
 
 
-def label_bag(run: RunFolder, bag: SegmentedImage, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
+def label_bag(run: RunFolder, bag: Bag, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
     """User labels (n_segments,) int8 and painted shares (n_segments,) of an image or a video; see `Canvas`."""
     if bag.n_frames:
         keys = KeyFrames.open(run, bag.segments_key, bag.features_key)

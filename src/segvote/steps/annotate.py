@@ -1,7 +1,7 @@
 """The main job: two folders in, a run folder with masks out; and the same again after images came or went.
 
-The result of an update is that of a fresh run on the same images: the same keys name the same files, and every vote is
-held anew.
+A killed run continues where it was, and a repeated one does nothing twice. The result of an update is that of a fresh
+run on the same images.
 """
 
 from __future__ import annotations
@@ -9,17 +9,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from segvote.errors import BadInputError
+from segvote import __version__
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.features import FeatureExtractor
 from segvote.io.stores import find_local_path, name_path_or_uri
+from segvote.kernels import Neighbours
 from segvote.run.bags import Bag, list_bags
-from segvote.run.record import BagRecord, Inputs
+from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
+from segvote.run.output_names import remove_stale
+from segvote.run.record import BagRecord, DrawingChoice, Inputs, Problem, describe_search, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
-from segvote.steps.extract import make_segments_key
-from segvote.steps.job import Job
+from segvote.steps.drawing.choosing import fetch_drawing
+from segvote.steps.extract import BagExtractor, make_segments_key
 from segvote.steps.label_maps import check_label_maps
+from segvote.steps.looks import is_better, list_levels, wants_closer_look
+from segvote.steps.model import write_model
+from segvote.steps.prepare import check_names, extract_bags, keep_readable, learn_words, list_problems
+from segvote.steps.reopening import Voted, apply_corrections, open_folder
+from segvote.steps.vote import fetch_neighbours, hold_vote, keep_neighbours, load_method
 from segvote.steps.workers import Resources
+from segvote.steps.write import list_tasks, write_extents, write_pictures, write_votes
+
+# The vote at one level of detail, its neighbours, and the images that were left out.
+_Look = tuple[Voted, Neighbours | None, list[Problem]]
 
 
 def annotate_folders(
@@ -83,3 +97,123 @@ def _check_own_segments(records: Sequence[BagRecord], bags: Sequence[Bag], setti
         bag = known.get(record.digest)
         if bag is not None and record.segments != make_segments_key(bag, settings):
             raise BadInputError("this run was made on label maps of your own; give their folder with --segments")
+
+
+class Job:
+    """One call of `annotate` or `update`, on a run folder whose lock the caller holds; see `segvote.annotate`.
+
+    A wrong name in the settings is an error at once, before anything is written.
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        inputs: Inputs,
+        settings: Settings,
+        resources: Resources,
+        label_maps: Path | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.run, self.inputs, self.settings, self.resources = run, inputs, settings, resources
+        self.label_maps, self.strict = label_maps, strict
+        self.levels = [(level, check_names(level)) for level in list_levels(settings)]
+
+    def carry_out(self, bags: Sequence[Bag]) -> Run:
+        """Segment, extract features, vote, decide and write all bags, in their order."""
+        # Before anything else is in the folder, the record says to which inputs it belongs.
+        if not self.run.record_path.exists():
+            self.run.write_record(make_record(self.inputs, self.settings, ""))
+        self.run.log(step="start", version=__version__, n_bags=len(bags), settings=self.settings.to_dict())
+        corrections = read_corrections(self.run)
+        bags = move_bags(bags, corrections)
+        if not self._is_done(bags, corrections):
+            load_method()
+            voted, neighbours, problems = self._vote_closely(bags, corrections)
+            if neighbours is not None:
+                keep_neighbours(self.run, voted.opened.bags, voted.opened.settings, neighbours)
+            write_run(voted, self.inputs, problems, self.resources)
+        return Run(self.run.path)
+
+    def _is_done(self, bags: Sequence[Bag], corrections: Corrections) -> bool:
+        """Whether the folder holds the result of one of the levels already."""
+        record = self.run.read_record()
+        for level, extractor in self.levels:
+            if record.complete and record.inputs == self.inputs and record.settings == level.to_dict():
+                good = keep_readable(self._extract(level, extractor, bags), self.strict)
+                return is_done(self.run, make_result_key(level, good, corrections))
+        return False
+
+    def _extract(self, level: Settings, extractor: FeatureExtractor, bags: Sequence[Bag]) -> list[Bag]:
+        words = learn_words(self.run, bags, level, extractor, self.resources.progress)
+        return extract_bags(BagExtractor(self.run, level, extractor, words, self.label_maps), bags, self.resources)
+
+    def _vote_closely(self, bags: Sequence[Bag], corrections: Corrections) -> _Look:
+        """The vote at the first level, or at a closer one that is wanted and better."""
+        best: _Look | None = None
+        for level, extractor in self.levels:
+            if best is None or wants_closer_look(level, best[0].held.confidence):
+                look = self._vote(level, extractor, bags, corrections)
+                if best is None or is_better(look[0].held.confidence, best[0].held.confidence):
+                    best = look
+        assert best is not None
+        return best
+
+    def _vote(
+        self, level: Settings, extractor: FeatureExtractor, bags: Sequence[Bag], corrections: Corrections
+    ) -> _Look:
+        run, progress = self.run, self.resources.progress
+        segmented = self._extract(level, extractor, bags)
+        good = keep_readable(segmented, self.strict)
+        # Until a look is chosen the record holds the settings that were asked for: another command may continue.
+        run.write_record(make_record(self.inputs, self.settings, make_result_key(level, good, corrections)))
+        with run.time_step("gather"):
+            opened = open_folder(run, level, extractor, good, corrections, resources=self.resources)
+        with run.time_step("vote"):
+            progress("vote", 0, 3)
+            neighbours = fetch_neighbours(run, good, opened.table, level)
+            progress("vote", 1, 3)
+            held = hold_vote(opened.table, level, neighbours)
+            progress("vote", 2, 3)
+            voted = apply_corrections(opened, held)
+            progress("vote", 3, 3)
+        return voted, neighbours, list_problems(segmented)
+
+
+def is_done(run: RunFolder, key: str) -> bool:
+    """Whether the run folder holds the result of that name, with all its masks and heat maps."""
+    try:
+        record = run.read_record()
+    except (DamagedFileError, BadInputError):
+        return False
+    stems = [bag.stem for bag in record.bags]
+    files = [run.votes_path, run.coco_path, *map(run.mask_path, stems), *map(run.heatmap_path, stems)]
+    return record.complete and record.key == key and all(path.is_file() for path in files)
+
+
+def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resources: Resources) -> None:
+    """Write masks, heat maps, COCO file, votes, model and record.
+
+    The record must say already that the run is not complete: until the end its files are half old, half new.
+    """
+    opened, decision, run = voted.opened, voted.decision, voted.opened.folder
+    settings, corrections = opened.settings, opened.corrections
+    extent = corrections.extent or settings.extent
+    with run.time_step("write"):
+        write_extents(run, voted.extents, voted.vote.scores)
+        write_votes(run, decision)
+        tasks = list_tasks(opened.bags, opened.table.areas, decision, corrections)
+        drawing = fetch_drawing(run, tasks, settings, resources)
+        records = write_pictures(run, tasks, settings, drawing, resources)
+    with run.time_step("model"):
+        write_model(voted, extent)
+    remove_stale(run.path, [record.stem for record in records])
+    confidence, bags = voted.held.confidence.to_dict(), opened.bags
+    if voted.held.near_duplicates:
+        confidence["near_duplicates"] = [[bags[i].name, bags[j].name] for i, j in voted.held.near_duplicates]
+    found = {
+        "search": describe_search(voted.held.recall),
+        "confidence": confidence,
+        "drawing": DrawingChoice(drawing.way, drawing.reason, drawing.refine, drawing.refine_sha256),
+        "extent": extent,
+    }
+    run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **found))

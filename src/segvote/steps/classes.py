@@ -28,7 +28,7 @@ from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
 from segvote.progress import count_along
-from segvote.run.bags import SegmentedImage, name_bags
+from segvote.run.bags import Bag, name_bags
 from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, find_class_record, list_class_images
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.output_names import remove_stale
@@ -37,9 +37,9 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.run.videos import get_poster_path
+from segvote.steps.annotate import is_done, write_run
 from segvote.steps.class_masks import write_index
 from segvote.steps.extract import BagExtractor
-from segvote.steps.job import is_done, write_run
 from segvote.steps.label_maps import check_label_maps
 from segvote.steps.looks import list_levels
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, learn_words, list_problems
@@ -78,8 +78,7 @@ class _Job:
     def __init__(self, folder: RunFolder, root: Path, settings: Settings, resources: Resources) -> None:
         self.folder, self.root, self.settings, self.resources = folder, root, settings, resources
         self.extractor = check_names(settings)
-        self.images: list[ClassImage] = []  # that could be read
-        self.segmented: list[SegmentedImage] = []  # the same
+        self.images: list[ClassImage] = []  # that could be read, with their segments
         self._held: Held | None = None
 
     def carry_out(self, found: ClassFolders, label_maps: Path | None, strict: bool) -> None:
@@ -89,8 +88,8 @@ class _Job:
         bag_extractor = BagExtractor(self.folder, self.settings, self.extractor, words, label_maps)
         segmented = extract_bags(bag_extractor, bags, self.resources)
         check_strict(segmented, strict)
-        self.images = [image for image, one in zip(found.images, segmented, strict=True) if not one.problem]
-        self.segmented = [one for one in segmented if not one.problem]
+        both = zip(found.images, segmented, strict=True)
+        self.images = [replace(image, bag=bag) for image, bag in both if not bag.problem]
         problems = list_problems(segmented)
         keys = {name: self._annotate(name, problems) for name in found.names}
         self._join(found.names, make_key(version=__version__, classes=keys), problems + found.problems)
@@ -98,7 +97,7 @@ class _Job:
     @cached_property
     def _table(self) -> tuple[SegmentTable, Standardiser]:
         """The segments of all images, labelled for some class, and the scale of their features."""
-        return gather_table(self.folder, self.segmented, self.extractor, self.settings)
+        return gather_table(self.folder, [image.bag for image in self.images], self.extractor, self.settings)
 
     def _annotate(self, name: str, problems: Sequence[Problem]) -> str:
         """The run of one class; returns the key of its result."""
@@ -107,8 +106,7 @@ class _Job:
         with run.lock():
             corrections = read_corrections(run)
             bags = move_bags([image.make_bag(name) for image in self.images], corrections)
-            labelled = [replace(one, bag=bag) for one, bag in zip(self.segmented, bags, strict=True)]
-            good = keep_readable(labelled, strict=False)
+            good = keep_readable(bags, strict=False)
             key = make_result_key(settings, good, corrections)
             if not is_done(run, key):
                 run.write_record(make_record(inputs, settings, key))
@@ -116,9 +114,9 @@ class _Job:
                 write_run(self._vote(run, settings, good, corrections), inputs, problems, self.resources)
         return key
 
-    def _vote(self, run: RunFolder, settings: Settings, bags: list[SegmentedImage], corrections: Corrections) -> Voted:
+    def _vote(self, run: RunFolder, settings: Settings, bags: list[Bag], corrections: Corrections) -> Voted:
         table, standardiser = self._table
-        table = table.relabel(np.array([one.bag.bag_label == WITH for one in bags]))
+        table = table.relabel(np.array([one.bag_label == WITH for one in bags]))
         opened = open_folder(run, settings, self.extractor, bags, corrections, (table, standardiser))
         self.resources.progress(f"vote on {settings.label}", 0, 1)
         # The neighbours of a segment do not depend on the class.
@@ -179,7 +177,7 @@ def _check_input(folder: RunFolder, root: Path) -> None:
     folder.check_input(find_class_record(folder), root, "holds no run on classes", "belongs to a run on other classes")
 
 
-def share_parts(source: RunFolder, target: RunFolder, bags: Sequence[SegmentedImage]) -> None:
+def share_parts(source: RunFolder, target: RunFolder, bags: Sequence[Bag]) -> None:
     """Give `target` the segments, superpixels, features and posters that `source` has of some bags.
 
     Files are linked, not copied, where the file system can: each folder stays whole when the other is moved or deleted.

@@ -19,10 +19,10 @@ from segvote.io.files import open_scratch
 from segvote.io.images import read_image
 from segvote.io.stores import name_path_or_uri
 from segvote.method.confidence import Confidence
-from segvote.method.mislabelled import LIKELY
+from segvote.method.held_out import LIKELY
 from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
-from segvote.run.bags import Bag, SegmentedImage, list_all_bags
+from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import Inputs, Problem, make_record
 from segvote.run.run import Run, format_confidence
 from segvote.run.run_folder import RunFolder
@@ -118,12 +118,12 @@ def diagnose_folders(
         words = learn_words(run, bags, settings, extractor, progress)
         bag_extractor = BagExtractor(run, settings, extractor, words)
         segmented = extract_bags(bag_extractor, bags, Resources(n_jobs, progress=progress))
-    duplicates = find_duplicates([one.bag for one in segmented if not one.problem], progress)
+    duplicates = find_duplicates([one for one in segmented if not one.problem], progress)
     # An image in both folders is evidence for neither.
     shared = {bag.name for pair in duplicates if pair.exact and pair.across for bag in (pair.one, pair.other)}
-    voting = keep_readable([one for one in segmented if one.bag.name not in shared], strict=False)
+    voting = keep_readable([one for one in segmented if one.name not in shared], strict=False)
     table, _ = gather_table(run, voting, extractor, settings)
-    problems = [Problem(one.bag.name, one.problem) for one in segmented if one.problem]
+    problems = [Problem(one.name, one.problem) for one in segmented if one.problem]
     return _list_flagged(voting, hold_vote(table, settings), problems, duplicates)
 
 
@@ -131,16 +131,16 @@ def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[Near
     """Examine the images of a finished run, with the bag labels that the user gave them since."""
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
-    duplicates = find_duplicates([one.bag for one in bags]) if duplicates is None else duplicates
+    duplicates = find_duplicates(bags) if duplicates is None else duplicates
     return _list_flagged(bags, voted.held, run.record.problems, duplicates)
 
 
 def _list_flagged(
-    bags: Sequence[SegmentedImage], held: Held, problems: Sequence[Problem], duplicates: Sequence[NearDuplicate]
+    bags: Sequence[Bag], held: Held, problems: Sequence[Problem], duplicates: Sequence[NearDuplicate]
 ) -> Diagnosis:
     """One line per image; an image with several faults keeps the gravest."""
     suspicions = held.vote.table.average_by_bag(held.vote.suspicion)
-    found = {one.bag.name: _flag_vote(one.bag, float(value)) for one, value in zip(bags, suspicions, strict=True)}
+    found = {one.name: _flag_vote(one, float(value)) for one, value in zip(bags, suspicions, strict=True)}
     for problem in problems:
         if problem.name not in found:
             bag_label = problem.name.split("/", 1)[0]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.method.explanation import explain_vote
 from segvote.method.table import SegmentTable
+from segvote.method.vote import explain_vote
 from segvote.plain_text import make_plain
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
@@ -65,8 +65,8 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
     lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
     if result.residuals is not None:
-        row = result.residuals.amounts[[flat]]
-        lines += _list_lines(CORRECTION, table, result.residuals.voters[row.indices], row.data)
+        row = result.residuals[[flat]]
+        lines += _list_lines(CORRECTION, table, row.indices, row.data)
     lines.sort(key=lambda line: -abs(line.amount))
     score, raised = float(result.scores[flat]), float(result.scores[flat] - voted.joined.scores[flat])
     return SegmentExplanation(

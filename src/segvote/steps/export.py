@@ -109,7 +109,9 @@ def export(
         open_run(run, report) as opened,
         open_folders(outs=[folder], progress=report) as (_, (target,)),
     ):
-        opened = opened if isinstance(opened, Run | ClassRuns) else _open(Path(opened))
+        if not isinstance(opened, Run | ClassRuns):
+            has_classes = find_class_record(RunFolder(opened)).is_file()
+            opened = ClassRuns(opened) if has_classes else Run(opened)
         labels, annotations = _choose_annotations(opened, label, unsure, instances)
         bags = opened.images if isinstance(opened, ClassRuns) else opened.bags
         names = encode_names((one.name for one in bags), foldable=images != "none")
@@ -123,45 +125,6 @@ def export(
         return write(count_along(pictured, "export", n_annotations, report), target, replace(options, labels=labels))
 
 
-def _open(folder: Path) -> Run | ClassRuns:
-    return ClassRuns(folder) if find_class_record(RunFolder(folder)).is_file() else Run(folder)
-
-
-def _choose_annotations(
-    run: Run | ClassRuns, label: str | None, unsure: float, instances: bool
-) -> tuple[tuple[str, ...], Iterator[Annotation]]:
-    """The labels, and the annotations."""
-    if isinstance(run, Run):
-        name = run.settings.label if label is None else label
-        return (name,), _list_annotations(run, name, unsure, instances)
-    if label is not None or unsure:
-        raise BadInputError(
-            "a run on several classes has their names and no unsure band; export without label and band"
-        )
-    return run.names, divide_instances(run, run.list_annotations()) if instances else run.list_annotations()
-
-
-def find_unsure(scores: np.ndarray, threshold: float, band: float) -> np.ndarray:
-    """Segments of an image whose scores lie close to its threshold.
-
-    Parameters
-    ----------
-    scores
-        (n_segments,) of one image.
-    threshold
-        The score above which its segments are selected.
-    band
-        In [0, 1]: half the width of the band, as a share of the distance from the lowest to the highest score.
-
-    Returns
-    -------
-    (n_segments,) bool: the score is at most that far from the threshold; nowhere for a band of 0.
-    """
-    if band == 0:
-        return np.zeros(len(scores), dtype=bool)
-    return np.abs(scores - threshold) <= band * (scores.max() - scores.min())
-
-
 def _check_target(target: Path, overwrite: bool) -> None:
     if target.exists() and not target.is_dir():
         raise BadInputError(f"{target} is a file; -o wants a folder")
@@ -170,11 +133,25 @@ def _check_target(target: Path, overwrite: bool) -> None:
         raise BadInputError(f"{target} is not empty; choose another -o folder, or --overwrite to write into it")
 
 
-def _list_annotations(run: Run, label: str, band: float, instances: bool) -> Iterator[Annotation]:
+def _choose_annotations(
+    run: Run | ClassRuns, label: str | None, unsure: float, instances: bool
+) -> tuple[tuple[str, ...], Iterator[Annotation]]:
+    """The labels, and the annotations."""
+    found = divide_instances(run, run.list_annotations()) if instances else run.list_annotations()
+    if isinstance(run, Run):
+        name = run.settings.label if label is None else label
+        return (name,), _label_annotations(run, found, name, unsure)
+    if label is not None or unsure:
+        raise BadInputError(
+            "a run on several classes has their names and no unsure band; export without label and band"
+        )
+    return run.names, found
+
+
+def _label_annotations(run: Run, annotations: Iterable[Annotation], label: str, band: float) -> Iterator[Annotation]:
     corrections = read_corrections(run.folder)
     numbers = {bag.name: index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and not bag.n_frames}
-    found = run.list_annotations()
-    for annotation in divide_instances(run, found) if instances else found:
+    for annotation in annotations:
         parts = tuple(replace(part, label=label) for part in annotation.parts)
         index = numbers.get(annotation.name)
         unsure = _draw_unsure(run, index, band, corrections) if band and index is not None else None
@@ -182,25 +159,18 @@ def _list_annotations(run: Run, label: str, band: float, instances: bool) -> Ite
 
 
 def _draw_unsure(run: Run, index: int, band: float, corrections: Corrections) -> np.ndarray:
-    bag, labels = run.bags[index], run.read_segments(index)["labels"]
-    unsure = find_unsure(run.votes["scores"][run.get_slice(index)], bag.threshold, band)
+    """(h, w) bool: segments with a score close to the threshold, by a share of the image's range of scores."""
+    bag, labels, scores = run.bags[index], run.read_segments(index)["labels"], run.votes["scores"][run.get_slice(index)]
+    unsure = np.abs(scores - bag.threshold) <= band * (scores.max() - scores.min())
     strokes = corrections.strokes.get(bag.digest, [])
-    if strokes:  # what the user decided is sure
+    if strokes:  # a user label is sure
         unsure &= Canvas(labels.shape, strokes).label_segments(labels) < 0
     size = (bag.height, bag.width)
     return resize_labels(unsure[labels], size) & ~Canvas(size, strokes).exact
 
 
 def divide_instances(run: Run | ClassRuns, annotations: Iterable[Annotation]) -> Iterator[Annotation]:
-    """Give every part its instances: connected regions, cut and joined as in the review.
-
-    Parameters
-    ----------
-    run
-        Whose log of corrections is read; of a run on several classes, that of each.
-    annotations
-        Of the same run.
-    """
+    """Give every part of a run's annotations its instances: connected regions, cut and joined as in the review."""
     divisions = read_divisions(run)
     for annotation in annotations:
         own = [(part, divisions.get((annotation.name, part.label), ())) for part in annotation.parts]
@@ -211,9 +181,8 @@ def divide_instances(run: Run | ClassRuns, annotations: Iterable[Annotation]) ->
 def read_divisions(run: Run | ClassRuns) -> Divisions:
     """The *cut* and *join* actions of a run, or of all classes of one."""
     names = [image.name for image in (run.images if isinstance(run, ClassRuns) else run.bags)]
-    runs = run.runs.values() if isinstance(run, ClassRuns) else [run]
     found: Divisions = {}
-    for one in runs:
+    for one in run.runs.values() if isinstance(run, ClassRuns) else [run]:
         divisions = read_corrections(one.folder).divisions
         for name, bag in zip(names, one.bags, strict=True):
             if bag.digest in divisions:

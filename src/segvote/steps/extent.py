@@ -14,7 +14,7 @@ from segvote.io.images import resize_labels
 from segvote.masks import Decided
 from segvote.method.extents import N_LEVELS, Extents, decide_levels
 from segvote.method.table import apply_labels
-from segvote.run.bags import SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, label_segments, make_result_key, read_corrections
 from segvote.run.record import make_record
@@ -24,7 +24,7 @@ from segvote.run.strokes import lay_over
 from segvote.steps.annotate import update_run
 from segvote.steps.drawing.superpixels import draw_stored
 from segvote.steps.model import write_model_extent
-from segvote.steps.reopening import list_segmented_images
+from segvote.steps.reopening import list_run_bags
 from segvote.steps.workers import Resources
 from segvote.steps.write import Decision, list_tasks, write_pictures, write_votes
 
@@ -92,7 +92,7 @@ def decide_extents(run: Run, levels: np.ndarray, user_labels: np.ndarray | None)
 def draw_extent(run: Run, index: int, level: int) -> np.ndarray:
     """(h, w) bool: the mask of an image of a run at another level, painted pixels and user labels as they are."""
     corrections = read_corrections(run.folder)
-    bags = list_segmented_images(run, corrections)
+    bags = list_run_bags(run, corrections)
     decision = _decide(run, bags, replace(corrections, extent=check_level(level), extents={}))
     task = list_tasks(bags, _read_areas(run), decision, corrections)[index]
     labels = read_arrays(run.folder.segments_path(task.record.segments), ("labels",))["labels"]
@@ -110,13 +110,13 @@ def _append(folder: RunFolder, action: Action) -> None:
 
 
 def _name_result(run: Run, corrections: Corrections) -> str:
-    return make_result_key(run.settings, list_segmented_images(run, corrections), corrections)
+    return make_result_key(run.settings, list_run_bags(run, corrections), corrections)
 
 
 def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     """Masks, heat maps, COCO file, votes and record at the current levels, from the files of the run folder."""
     folder, settings, record = run.folder, run.settings, run.record
-    bags = list_segmented_images(run, corrections)
+    bags = list_run_bags(run, corrections)
     key, extent = make_result_key(settings, bags, corrections), corrections.extent or settings.extent
     decision = _decide(run, bags, corrections)
     # Not complete while its files are half old, half new: `annotate` would finish it.
@@ -133,7 +133,7 @@ def _read_areas(run: Run) -> np.ndarray:
     return np.concatenate([read_arrays(path, ("areas",))["areas"] for path in paths])
 
 
-def _decide(run: Run, bags: list[SegmentedImage], corrections: Corrections) -> Decision:
+def _decide(run: Run, bags: list[Bag], corrections: Corrections) -> Decision:
     user_labels, _ = label_segments(run.folder, bags, corrections)
     levels = corrections.list_levels([bag.digest for bag in run.bags], run.settings.extent)
     thresholds, scores, selected = decide_extents(run, levels, user_labels)

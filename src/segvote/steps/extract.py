@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from segvote.features.base import check_outputs
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import SEEN, hash_file, read_enough, resize_image
 from segvote.kernels.pixels import convert_to_lab
-from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
@@ -91,9 +92,9 @@ class BagExtractor:
         self.run, self.settings, self.extractor = run, settings, extractor
         self.state_key, self.label_maps = state_key, label_maps
 
-    def __call__(self, bag: Bag) -> SegmentedImage:
+    def __call__(self, bag: Bag) -> Bag:
         if bag.problem:
-            return SegmentedImage(bag, problem=bag.problem)
+            return bag
         try:
             if bag.is_video:
                 return extract_video(self, bag, make_segments_key(bag, self.settings))
@@ -104,9 +105,9 @@ class BagExtractor:
             self.extract(self.name_features(key), segments["labels"], read, bag.name)
             return self.sum_up(bag, key, segments)
         except (UnreadableImageError, BadInputError) as error:
-            return SegmentedImage(bag, problem=str(error))
+            return replace(bag, problem=str(error))
 
-    def find(self, bag: Bag) -> SegmentedImage | None:
+    def find(self, bag: Bag) -> Bag | None:
         """A bag whose segments and features are on disk and whole, without label maps; None otherwise."""
         if bag.problem or self.label_maps is not None:
             return None
@@ -124,18 +125,18 @@ class BagExtractor:
             version=FEATURES_VERSION, segments=segments_key, features=self.extractor.get_key(), state=self.state_key
         )
 
-    def sum_up(self, bag: Bag, key: str, segments: dict[str, np.ndarray]) -> SegmentedImage:
-        """The summary of a bag from its segments."""
+    def sum_up(self, bag: Bag, key: str, segments: dict[str, np.ndarray]) -> Bag:
+        """The bag with the keys and numbers of its segments."""
         height, width = (int(side) for side in segments["shape"])
-        return SegmentedImage(
+        return replace(
             bag,
-            key,
-            self.name_features(key),
-            height,
-            width,
-            len(segments["areas"]),
+            warning=str(segments.get("problem", "")) or bag.warning,
+            segments_key=key,
+            features_key=self.name_features(key),
+            height=height,
+            width=width,
+            n_segments=len(segments["areas"]),
             n_frames=len(segments.get("frame_indices", ())),
-            warning=str(segments.get("problem", "")) or bag.note,
         )
 
     def segment(

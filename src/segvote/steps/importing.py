@@ -23,6 +23,7 @@ from segvote.io.names import encode_names
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, read_corrections
+from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.types import Annotation
 
@@ -34,21 +35,11 @@ RATIO = 0.02
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of an import, by names of images in the run.
+    """The result of an import, by names of images in the run."""
 
-    Attributes
-    ----------
-    corrected
-        Written as corrections.
-    same
-        As in the run, or imported before: nothing to write.
-    problems
-        Name in the file and the reason why it was left out.
-    """
-
-    corrected: tuple[str, ...]
-    same: tuple[str, ...]
-    problems: tuple[tuple[str, str], ...]
+    corrected: tuple[str, ...]  # written as corrections
+    same: tuple[str, ...]  # as in the run, or imported before: nothing to write
+    problems: tuple[tuple[str, str], ...]  # name in the file and the reason why it was left out
 
 
 def import_corrections(
@@ -59,23 +50,23 @@ def import_corrections(
     confirm: bool = False,
     progress: Progress = ignore_progress,
 ) -> Imported:
-    """Take over the masks of a file that another tool wrote.
+    """Import the masks of a file that another tool wrote.
 
-    An image whose mask differs from the run's is a correction as a whole: the mask is taken to the pixel, holes
-    included. A mask of another size than the image differs where it decides some segment otherwise. Nothing is written
-    before the whole file has been read, and one undo takes the whole file back.
+    A mask that differs from the run's is taken to the pixel, holes included. A mask of another size than the image
+    differs where it decides some segment otherwise. Nothing is written before the whole file has been read, and one
+    undo takes the whole file back.
 
     Parameters
     ----------
-    run
+    run : Run, path or str
         A finished run, or its folder.
-    path
+    path : path or str
         COCO, CVAT, Label Studio or labelme file, folder of labelme files, or ZIP with one of them.
-    label
+    label : str, optional
         The class that counts; default: the run's, or the only one of the file.
-    confirm
+    confirm : bool
         Accept images that are as in the run, too.
-    progress
+    progress : callable
         Called with step, done, total.
     """
     run = run if isinstance(run, Run) else Run(run)
@@ -97,7 +88,6 @@ class _Reader:
         self.numbers = {bag.name: index for index, bag in enumerate(run.bags)}
         self.known = _list_known(self.numbers)
         self.index = NameIndex(self.known)
-        self.seen: set[str] = set()
         self.actions: list[Action] = []
         self.corrected: list[str] = []
         self.same: list[str] = []
@@ -105,25 +95,31 @@ class _Reader:
 
     def read(self, annotation: Annotation) -> None:
         name = self.known.get(self.index.match(annotation.name) or "")
-        problem = self._find_problem(annotation, name)
-        if problem or name is None:
+        if name is None:
+            self.problems.append((annotation.name, "it fits no image of the run, or several"))
+            return
+        bag = self.run.bags[self.numbers[name]]
+        if problem := self._find_problem(annotation, bag):
             self.problems.append((annotation.name, problem))
             return
-        self.seen.add(name)
-        mask = self._draw(annotation, name)
-        strokes = self._make_strokes(name, mask)
+        mask = np.zeros((annotation.height or bag.height, annotation.width or bag.width), dtype=bool)
+        for part in annotation.parts:
+            if part.label == self.label:
+                mask |= part.mask
+        strokes = [
+            Action("paint", bag.digest, name, value, *mask.shape, str(encode_rle(pixels)["counts"]))
+            for value, pixels in ((0, ~mask), (1, mask))
+        ]
         if self._is_known(strokes) or not (self.confirm or self._is_changed(name, mask)):
             self.same.append(name)
             return
         self.corrected.append(name)
-        self.actions += [*strokes, Action("look", strokes[0].image, name, 1)]
+        self.actions += [*strokes, Action("look", bag.digest, name, 1)]
 
-    def _find_problem(self, annotation: Annotation, name: str | None) -> str:
-        if name is None:
-            return "it fits no image of the run, or several"
-        if name in self.seen:  # the second would paint its background over the objects of the first
+    def _find_problem(self, annotation: Annotation, bag: BagRecord) -> str:
+        if bag.name in self.corrected or bag.name in self.same:
+            # The second would paint its background over the objects of the first.
             return "another entry of the file fits the same image and was taken; join them, or import two files"
-        bag = self.run.bags[self.numbers[name]]
         if bag.n_frames:
             return "it is a video; correct videos with `segvote review`"
         if not annotation.height:  # nothing was drawn, and the file has no size
@@ -134,26 +130,14 @@ class _Reader:
             return f"its sides differ ({sizes}); is it turned, or another picture?"
         return ""
 
-    def _draw(self, annotation: Annotation, name: str) -> np.ndarray:
-        bag = self.run.bags[self.numbers[name]]
-        mask = np.zeros((annotation.height or bag.height, annotation.width or bag.width), dtype=bool)
-        for part in annotation.parts:
-            if part.label == self.label:
-                mask |= part.mask
-        return mask
-
-    def _make_strokes(self, name: str, mask: np.ndarray) -> list[Action]:
-        digest = self.run.bags[self.numbers[name]].digest
-        height, width = mask.shape
-        return [
-            Action("paint", digest, name, value, height, width, str(encode_rle(pixels)["counts"]))
-            for value, pixels in ((0, ~mask), (1, mask))
-        ]
-
     def _is_known(self, strokes: list[Action]) -> bool:
         """The last correction of the image is the same: the file was imported before."""
         last = self.corrections.strokes.get(strokes[0].image, [])[-len(strokes) :]
-        return [_describe(one) for one in last] == [_describe(one) for one in strokes]
+        one, other = (
+            [(action.kind, action.value, action.height, action.width, action.counts) for action in some]
+            for some in (last, strokes)
+        )
+        return one == other
 
     def _is_changed(self, name: str, mask: np.ndarray) -> bool:
         index = self.numbers[name]
@@ -173,12 +157,8 @@ def _list_known(names: Collection[str]) -> dict[str, str]:
     return {outside: name for outside, name in cleaned if count[outside] == 1}
 
 
-def _describe(stroke: Action) -> tuple[str, int, int, int, str]:
-    return stroke.kind, stroke.value, stroke.height, stroke.width, stroke.counts
-
-
 def _choose_label(path: Path | str, label: str | None, own: str) -> str:
-    found = sorted(_list_labels(path))
+    found = sorted({part.label for annotation in read_any(path) for part in annotation.parts})
     if label is not None:
         if label not in found:
             raise BadInputError(f"{path}: no shape is called {label!r}; its labels are: {', '.join(found) or 'none'}")
@@ -188,10 +168,6 @@ def _choose_label(path: Path | str, label: str | None, own: str) -> str:
     if len(found) > 1:
         raise BadInputError(f"{path} has the labels {', '.join(found)}, none of them {own!r}; choose one with --label")
     return found[0]
-
-
-def _list_labels(path: Path | str) -> set[str]:
-    return {part.label for annotation in read_any(path) for part in annotation.parts}
 
 
 def _measure_shares(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:

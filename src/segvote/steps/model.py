@@ -22,9 +22,8 @@ from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
-from segvote.method.held_out import score_held_out
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table
-from segvote.method.vote import Vote
+from segvote.method.vote import Vote, score_held_out
 from segvote.method.walk import measure_border_prior
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, read_drawing

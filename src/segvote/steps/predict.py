@@ -19,7 +19,7 @@ from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import write_csv, write_json
 from segvote.progress import Progress, count_along
-from segvote.run.bags import SegmentedImage, list_unsorted_bags, name_bags
+from segvote.run.bags import Bag, list_unsorted_bags, name_bags
 from segvote.run.classes import find_class_record
 from segvote.run.output_names import remove_stale
 from segvote.run.record import Problem
@@ -178,7 +178,7 @@ def _predict_folder(
             raise UnreadableImageError(f"none of the {len(segmented)} images can be read: {segmented[0].problem}")
         choices = list(count_along(_choose_all(target, predictor, good), "vote", len(good), resources.progress))
         images = _write_pictures(target, model, good, choices, resources)
-        problems = tuple(Problem(one.bag.name, one.problem) for one in segmented if one.problem)
+        problems = tuple(Problem(one.name, one.problem) for one in segmented if one.problem)
         predictions = Predictions(target.path, images, predictor.rate, predictor.threshold, problems)
         _write(predictions, predictor, name_path_or_uri(folder))
     return predictions
@@ -191,7 +191,7 @@ def _name_state(model: Model) -> str:
     return make_key(**digests) if digests else ""
 
 
-def _choose_all(target: RunFolder, predictor: Predictor, good: Sequence[SegmentedImage]) -> Iterator[Choice]:
+def _choose_all(target: RunFolder, predictor: Predictor, good: Sequence[Bag]) -> Iterator[Choice]:
     model = predictor.model
     for start in range(0, len(good), N_AT_ONCE):
         some = good[start : start + N_AT_ONCE]
@@ -200,14 +200,14 @@ def _choose_all(target: RunFolder, predictor: Predictor, good: Sequence[Segmente
 
 
 def _write_pictures(
-    target: RunFolder, model: Model, good: Sequence[SegmentedImage], choices: Sequence[Choice], resources: Resources
+    target: RunFolder, model: Model, good: Sequence[Bag], choices: Sequence[Choice], resources: Resources
 ) -> tuple[Prediction, ...]:
     """Masks, heat maps and the COCO file; those of images that are gone are deleted."""
-    stems, tasks = name_bags([one.bag for one in good]), []
+    stems, tasks = name_bags(good), []
     for one, made in zip(good, choices, strict=True):
-        bag = replace(one.bag, bag_label=WITH if made.contains else WITHOUT)
+        bag = replace(one, bag_label=WITH if made.contains else WITHOUT)
         values = made.scores, made.decisions, made.areas, made.threshold
-        record = record_bag(replace(one, bag=bag), stems[bag.name], *values)
+        record = record_bag(bag, stems[bag.name], *values)
         free = np.full(len(made.scores), -1, dtype=np.int8)
         tasks.append(WriteTask(record, bag.path, made.heat, made.decisions, free))
     records = write_pictures(target, tasks, model.settings, model.drawing, resources)

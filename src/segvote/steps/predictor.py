@@ -20,10 +20,11 @@ from segvote.features.base import check_outputs
 from segvote.masks import Decided, scale_heat
 from segvote.method.decide import decide
 from segvote.method.extents import find_reach, select_unseen
-from segvote.method.held_out import link_unseen, measure_p_value, score_linked
+from segvote.method.held_out import measure_p_value
+from segvote.method.hypotheses import VoteParams
 from segvote.method.linear import LinearPosterior
 from segvote.method.table import SegmentTable, make_folds
-from segvote.method.vote import Vote, VoteParams, vote_by_scores
+from segvote.method.vote import Vote, link_unseen, score_linked, vote_by_scores
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.extract import segment_image
@@ -177,7 +178,7 @@ def _unpack_vote(
     table: SegmentTable, params: VoteParams, state: dict[str, np.ndarray], user_labels: np.ndarray
 ) -> Vote:
     """A vote that scores unseen segments, from the arrays that `write_model` stored."""
-    nothing, images, labels = np.zeros(len(table)), np.zeros(table.n_images), state["labels"].astype(bool)
+    labels = state["labels"].astype(bool)
     sizes = [len(labels), len(user_labels), len(state["excluded"]), len(state["held_out"]), len(state["direction"])]
     if sizes != [len(table), len(table), table.n_images, table.n_images, table.X.shape[1]]:
         raise ValueError(f"arrays of other segments or images: {sizes}")
@@ -185,21 +186,14 @@ def _unpack_vote(
         table=table,
         params=params,
         graph=sparse.csr_matrix((len(table), len(table))),
-        connectivity=nothing,
+        connectivity=np.zeros(len(table)),
         user_labels=user_labels,
         agreement=None,
         excluded=state["excluded"].astype(bool),
-        suspicion=images,
         labels=labels,
         inside=float(state["inside"][0]),
         posterior=LinearPosterior(state["direction"], float(state["offset"][0])),
         threshold=float(state["threshold"][0]),
-        votes=nothing,
-        scores=nothing,
-        thresholds=images,
-        selected=labels,
-        uncertainty=images,
-        empty=images > 0,
     )
 
 

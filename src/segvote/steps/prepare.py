@@ -15,13 +15,12 @@ from segvote.io.video.reading import VideoStream
 from segvote.masks import check_way
 from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along
-from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.extract import BagExtractor, make_segments_key
-from segvote.steps.video.extract import report_key_frames
+from segvote.steps.extract import BagExtractor
 from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS, check_system
@@ -52,16 +51,15 @@ def check_names(settings: Settings) -> FeatureExtractor:
     return make_features(settings.features, **settings.feature_options)
 
 
-def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[SegmentedImage]:
+def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[Bag]:
     """Segments and features of all bags, in their order; those in the run folder are used again."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
     if not missing:
         return list(known.values())
-    videos = [make_segments_key(bag, bag_extractor.settings) for bag in missing if bag.is_video and not bag.problem]
-    with bag_extractor.run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
+    with bag_extractor.run.time_step("extract"):
         for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
-            known[one.bag.name] = one
+            known[one.name] = one
     return [known[bag.name] for bag in bags]
 
 
@@ -94,19 +92,19 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
             continue  # reported when its turn comes
 
 
-def keep_readable(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:
+def keep_readable(segmented: Sequence[Bag], strict: bool) -> list[Bag]:
     """Images that could be read, at least one of each kind; with `strict` one that could not is an error."""
     check_strict(segmented, strict)
     good = [one for one in segmented if not one.problem]
     for bag_label in (WITH, WITHOUT):
-        if not any(one.bag.bag_label == bag_label for one in good):
-            bad = (one.problem for one in segmented if one.problem and one.bag.bag_label == bag_label)
+        if not any(one.bag_label == bag_label for one in good):
+            bad = (one.problem for one in segmented if one.problem and one.bag_label == bag_label)
             reason = next(bad, "there is none")
             raise BadInputError(f"no *{bag_label}* image is left that can be read; the first reason: {reason}")
     return good
 
 
-def check_strict(segmented: Sequence[SegmentedImage], strict: bool) -> None:
+def check_strict(segmented: Sequence[Bag], strict: bool) -> None:
     """With `strict` the first image that could not be read is an error."""
     bad = [one for one in segmented if one.problem]
     if bad and strict:
@@ -115,6 +113,6 @@ def check_strict(segmented: Sequence[SegmentedImage], strict: bool) -> None:
         )
 
 
-def list_problems(segmented: Sequence[SegmentedImage]) -> list[Problem]:
+def list_problems(segmented: Sequence[Bag]) -> list[Problem]:
     """Name and reason of each bag that was left out, wholly or in part."""
-    return [Problem(one.bag.name, one.problem or one.warning) for one in segmented if one.problem or one.warning]
+    return [Problem(one.name, one.problem or one.warning) for one in segmented if one.problem or one.warning]

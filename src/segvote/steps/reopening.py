@@ -13,15 +13,14 @@ from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.method.extents import Extents, apply_levels, find_extents
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote
-from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.corrections import Corrections, label_segments, make_result_key, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import CONTRAST, Settings
 from segvote.steps.drawing.prior import weigh_contrast
-from segvote.steps.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.steps.table import gather_table
-from segvote.steps.vote import Held, hold_vote, join_frames
+from segvote.steps.vote import Held, fetch_neighbours, hold_vote, join_frames, keep_neighbours
 from segvote.steps.workers import Resources
 from segvote.steps.write import Decision
 
@@ -33,7 +32,7 @@ class Opened:
     folder: RunFolder
     settings: Settings
     extractor: FeatureExtractor
-    bags: Sequence[SegmentedImage]  # that could be read, with the bag labels of now
+    bags: Sequence[Bag]  # that could be read, with the bag labels of now
     table: SegmentTable  # segments of all bags
     standardiser: Standardiser  # scale of their features
     corrections: Corrections
@@ -65,8 +64,8 @@ class Voted:
     def result(self) -> Vote:
         """The vote with corrections, at the extent that was chosen for each image."""
         opened = self.opened
-        levels = opened.corrections.list_levels([bag.bag.digest for bag in opened.bags], opened.settings.extent)
-        return join_frames(apply_levels(self.vote, self.extents, levels[opened.table.groups]))
+        levels = opened.corrections.list_levels([bag.digest for bag in opened.bags], opened.settings.extent)
+        return join_frames(apply_levels(self.vote, self.extents, levels[opened.table.image_bags]))
 
     @cached_property
     def decision(self) -> Decision:
@@ -87,7 +86,7 @@ class Voted:
 def reopen(run: Run) -> Opened:
     """Read features and corrections of a finished run; nothing is segmented again."""
     corrections = read_corrections(run.folder)
-    bags = list_segmented_images(run, corrections)
+    bags = list_run_bags(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
     try:
         return open_folder(run.folder, run.settings, extractor, bags, corrections)
@@ -99,23 +98,31 @@ def reopen(run: Run) -> Opened:
         ) from error
 
 
-def list_segmented_images(run: Run, corrections: Corrections | None = None) -> list[SegmentedImage]:
+def list_run_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:
     """The bags of a run as segmentation left them, with the bag labels the user gave them since."""
     moved = corrections.moved if corrections else {}
-    bags = []
-    for index, record in enumerate(run.bags):
-        bag_label = moved.get(record.digest, record.name.split("/", 1)[0])
-        bag = Bag(record.name, bag_label, run.find_source(index), record.digest)
-        size = (record.height, record.width, record.n_segments)
-        bags.append(SegmentedImage(bag, record.segments, record.features, *size, n_frames=record.n_frames))
-    return bags
+    return [
+        Bag(
+            record.name,
+            moved.get(record.digest, record.name.split("/", 1)[0]),
+            run.find_source(index),
+            record.digest,
+            segments_key=record.segments,
+            features_key=record.features,
+            height=record.height,
+            width=record.width,
+            n_segments=record.n_segments,
+            n_frames=record.n_frames,
+        )
+        for index, record in enumerate(run.bags)
+    ]
 
 
 def open_folder(
     folder: RunFolder,
     settings: Settings,
     extractor: FeatureExtractor,
-    bags: Sequence[SegmentedImage],
+    bags: Sequence[Bag],
     corrections: Corrections,
     scaled: tuple[SegmentTable, Standardiser] | None = None,
     resources: Resources = Resources(),

@@ -11,7 +11,7 @@ from segvote.errors import TooLargeError
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
 from segvote.method.table import Geometry, SegmentTable, make_table
-from segvote.run.bags import SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.types import WITH
@@ -30,7 +30,7 @@ ALWAYS_THERE = 10**9
 
 def gather_table(
     run: RunFolder,
-    bags: Sequence[SegmentedImage],
+    bags: Sequence[Bag],
     extractor: FeatureExtractor,
     settings: Settings,
     standardiser: Standardiser | None = None,
@@ -41,7 +41,7 @@ def gather_table(
     """
     geometry = [read_arrays(run.segments_path(bag.segments_key), GEOMETRY) for bag in bags]
     features = (read_arrays(run.features_path(bag.features_key))["features"] for bag in bags)
-    positive = None if standardiser else np.array([bag.bag.bag_label == WITH for bag in bags])
+    positive = None if standardiser else np.array([bag.bag_label == WITH for bag in bags])
     return build_table(features, geometry, positive, extractor, settings, standardiser)
 
 
@@ -71,10 +71,10 @@ def build_table(
         standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
     for place in shards:
         place[:] = standardiser.apply(place)
-    images, groups = _number_images(geometry, counts)
-    labels = None if positive is None else positive[groups]
+    images, image_bags = _number_images(geometry, counts)
+    labels = None if positive is None else positive[image_bags]
     places = _join_geometry(geometry, starts, settings.second_voting)
-    return make_table(X, labels, images, places, groups), standardiser
+    return make_table(X, labels, images, places, image_bags), standardiser
 
 
 def _number_images(geometry: Sequence[Arrays], counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -11,22 +11,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from segvote import __version__
+from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.kernels import Neighbours
-from segvote.method.confidence import Confidence
+from segvote.method.confidence import Confidence, vote_and_judge
 from segvote.method.corrections import Similarity, correct, refit_with_labels
 from segvote.method.decide import select
 from segvote.method.graph import N_NEIGHBORS
-from segvote.method.mislabelled import find_near_duplicates
-from segvote.method.second_opinion import vote_and_judge
+from segvote.method.held_out import find_near_duplicates
+from segvote.method.hypotheses import VoteParams
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, VoteParams, vote_by_scores
+from segvote.method.vote import Vote, vote_by_scores
 from segvote.method.walk import measure_border_prior
+from segvote.run.bags import Bag
+from segvote.run.record import list_versions
+from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
-from segvote.voters import METHOD, make_voter
+from segvote.voters import METHOD, keeps_lengths, make_voter
 from segvote.voters.options import check_options
 
 if TYPE_CHECKING:
     from segvote.voters.base import BaseVoter
+
+# Raised when the search of neighbours changes: those in run folders are then not used.
+NEIGHBOURS_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -60,8 +68,7 @@ class Held:
         table = self.vote.table.relabel(positive)
         if self.voter is not None:
             return _ask_voter(table, self.voter, self.vote.params)
-        found = vote_and_judge(table, self.vote.graph, self.vote.params)
-        return Held(found.vote, found.confidence, recall=self.recall)
+        return Held(*vote_and_judge(table, self.vote.graph, self.vote.params), recall=self.recall)
 
 
 def load_method() -> None:
@@ -101,9 +108,9 @@ def hold_vote(table: SegmentTable, settings: Settings, neighbours: Neighbours | 
         neighbours = Neighbours.search(table.X, n_neighbors, table.bags)
     if settings.voter == METHOD:
         assert neighbours is not None
-        graph = neighbours.build_graph()
-        found = vote_and_judge(table, graph, params)
-        return Held(found.vote, found.confidence, None, neighbours.recall, find_near_duplicates(table, graph))
+        found, confidence = vote_and_judge(table, neighbours.build_graph(), params)
+        near_duplicates = find_near_duplicates(table, neighbours.indices[:, 0])
+        return Held(found, confidence, None, neighbours.recall, near_duplicates)
     voter = make_voter(settings.voter, settings.voter_options, settings.finish)
     return _ask_voter(table, voter, params, neighbours)
 
@@ -114,6 +121,58 @@ def _ask_voter(table: SegmentTable, voter: BaseVoter, params: VoteParams, neighb
     voter.fit(table.X, table.is_candidate, bags=table.bags, prior=prior, neighbours=neighbours)
     found = vote_by_scores(table, voter.scores_, params)
     return Held(found, Confidence(np.nan), voter, getattr(voter, "recall_", None))
+
+
+# The k-NN cache of a run folder ---------------------------------------------------------------------------------------
+#
+# The search is most of the work of a vote, and a review or another voter repeats it. Distances are stored exactly, so
+# that a vote from the file equals that of `annotate`.
+
+
+def fetch_neighbours(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, settings: Settings) -> Neighbours | None:
+    """The neighbours that a voter asks for, from the cache or searched; None for a voter that asks for none."""
+    n_neighbors = count_neighbours(settings)
+    if not n_neighbors:
+        return None
+    known = _read(run, _encode_name(bags, settings), len(table))
+    return Neighbours.search(table.X, n_neighbors, table.bags) if known is None else known
+
+
+def keep_neighbours(run: RunFolder, bags: Sequence[Bag], settings: Settings, found: Neighbours) -> None:
+    """Store neighbours; those stored before are replaced."""
+    # Numbers of segments fit into four bytes. Files hold finite numbers only; an index of -1 marks no neighbour.
+    indices, squared = found.indices.astype(np.int32), np.where(found.indices < 0, 0.0, found.squared)
+    name, recall = _encode_name(bags, settings), np.array([found.recall])
+    write_arrays(run.neighbours_path, name=name, recall=recall, squared=squared, indices=indices)
+
+
+def _encode_name(bags: Sequence[Bag], settings: Settings) -> np.ndarray:
+    """Bytes of the key of all that decides the neighbours: segments, features, versions; not the bag labels."""
+    key = make_key(
+        neighbours=NEIGHBOURS_VERSION,
+        version=__version__,
+        versions=list_versions(),
+        n_neighbors=count_neighbours(settings),
+        has_lengths=keeps_lengths(settings.voter),
+        features=[settings.features, settings.feature_options, [bag.features_key for bag in bags]],
+    )
+    return np.frombuffer(key.encode(), dtype=np.uint8)
+
+
+def _read(run: RunFolder, name: np.ndarray, n_segments: int) -> Neighbours | None:
+    arrays = read_if_whole(run.neighbours_path) or {}
+    squared, indices, recall = (arrays.get(key, np.empty(0)) for key in ("squared", "indices", "recall"))
+    if not np.array_equal(arrays.get("name", ()), name) or indices.dtype != np.int32 or recall.shape != (1,):
+        return None
+    if indices.ndim != 2 or squared.shape != indices.shape or len(indices) != n_segments:
+        return None
+    # Numbers beyond the last segment would be read beyond the end of memory.
+    if indices.min(initial=0) < -1 or indices.max(initial=0) >= n_segments or not np.isfinite(squared).all():
+        return None
+    return Neighbours(np.where(indices < 0, np.inf, squared), indices, float(recall[0]))
+
+
+# Frames of videos -----------------------------------------------------------------------------------------------------
 
 
 def join_frames(result: Vote) -> Vote:
@@ -137,7 +196,7 @@ def join_frames(result: Vote) -> Vote:
 
 def measure_shifts(table: SegmentTable, thresholds: np.ndarray) -> np.ndarray:
     """(n_segments,) threshold of the bag less that of the image, by thresholds (n_images,)."""
-    return (table.average_by_bag(thresholds)[table.groups] - thresholds)[table.images]
+    return (table.average_by_bag(thresholds)[table.image_bags] - thresholds)[table.images]
 
 
 def decide_votes(

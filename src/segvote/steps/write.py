@@ -21,7 +21,7 @@ from segvote.io.names import encode_names
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.picture_formats import split_name
 from segvote.masks import Decided, Drawing, scale_heat
-from segvote.run.bags import SegmentedImage, name_bags
+from segvote.run.bags import Bag, name_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections
 from segvote.run.record import BagRecord
@@ -131,11 +131,9 @@ class MaskWriter:
         return is_large or not get_superpixels_path(self.run, record.segments).exists()
 
 
-def list_tasks(
-    bags: Sequence[SegmentedImage], areas: np.ndarray, decision: Decision, corrections: Corrections
-) -> list[WriteTask]:
+def list_tasks(bags: Sequence[Bag], areas: np.ndarray, decision: Decision, corrections: Corrections) -> list[WriteTask]:
     """One task for each bag; areas (n_segments,) in pixels."""
-    stems, ends = name_bags([bag.bag for bag in bags]), np.cumsum([bag.n_segments for bag in bags])[:-1]
+    stems, ends = name_bags(bags), np.cumsum([bag.n_segments for bag in bags])[:-1]
     scores, decisions, sizes, fixed = (
         np.split(values, ends) for values in (decision.scores, decision.selected, areas, decision.user_labels)
     )
@@ -143,28 +141,28 @@ def list_tasks(
     tasks = []
     for index, bag in enumerate(bags):
         threshold = float(decision.thresholds[index])
-        record = record_bag(bag, stems[bag.bag.name], scores[index], decisions[index], sizes[index], threshold)
+        record = record_bag(bag, stems[bag.name], scores[index], decisions[index], sizes[index], threshold)
         uncertainty = round(float(decision.uncertainty[index]), 6)
         record = replace(record, excluded=bool(decision.excluded[index]), uncertainty=uncertainty)
         # A *with* image is shown on its own scale, a *without* image on that of the whole run.
-        high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
+        high = float(scores[index].max()) if bag.bag_label == WITH else top
         heat = scale_heat(scores[index], threshold, low, high).astype(np.float32)
-        strokes = tuple(corrections.strokes.get(bag.bag.digest, ()))
-        tasks.append(WriteTask(record, bag.bag.path, heat, decisions[index], fixed[index], strokes))
+        strokes = tuple(corrections.strokes.get(bag.digest, ()))
+        tasks.append(WriteTask(record, bag.path, heat, decisions[index], fixed[index], strokes))
     return tasks
 
 
 def record_bag(
-    bag: SegmentedImage, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
+    bag: Bag, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
 ) -> BagRecord:
     """The record of a decided bag; the area of its mask is filled in later."""
     selected = decisions.any()
     score = np.average(scores[decisions], weights=areas[decisions]) if selected else scores.max()
     return BagRecord(
-        name=bag.bag.name,
-        bag_label=bag.bag.bag_label,
+        name=bag.name,
+        bag_label=bag.bag_label,
         stem=stem,
-        digest=bag.bag.digest,
+        digest=bag.digest,
         segments=bag.segments_key,
         features=bag.features_key,
         height=bag.height,

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, otsu_threshold
-from segvote.method.explanation import Explanation, group_by_bag
 from segvote.method.table import encode_labels
+from segvote.method.vote import Explanation, group_by_bag
 
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
 

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.method.vote import VoteParams
+from segvote.method.hypotheses import VoteParams
 from segvote.voters import METHOD, VOTERS
 
 # Parameters of the method that are no settings of a run.

@@ -17,7 +17,7 @@ from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, otsu_threshold
 from segvote.method.graph import N_NEIGHBORS, stretch
 from segvote.method.linear import LinearPosterior, fit_posterior
-from segvote.method.walk import ImageBalance, find_weights
+from segvote.method.walk import find_weights
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import NeighbourVoter
 from segvote.voters.linear import CAM
@@ -62,8 +62,7 @@ class Walk(NeighbourVoter):
         neighbours = self._neighbours or Neighbours.search(segments.X, self.n_neighbors, segments.bags)
         self.graph_, self.recall_, self._voters = neighbours.build_graph(), neighbours.recall, segments
         voters = np.flatnonzero(segments.positive)
-        balance = ImageBalance(segments.bags[voters], np.ones(len(voters)), 0.0)
-        self._weights = find_weights(self.graph_, segments.prior, voters, balance, self.n_steps)
+        self._weights = find_weights(self.graph_, segments.prior, voters, self.n_steps)
         largest = (segments.prior * (self.graph_ @ self._weights))[voters].max(initial=0.0)
         self._gain = 1 / largest if largest > 0 else 1.0
         self.n_iter_ = self.n_steps

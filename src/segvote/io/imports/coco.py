@@ -72,7 +72,7 @@ class _BoxFile(Struct):
 
 
 def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
-    """Images of a COCO file, parsed, in their order, those without annotation too; `where` names it in errors.
+    """Images of a parsed COCO file in their order, those without annotation too; `where` names it in errors.
 
     Several polygons of one annotation are joined, and so are images of one name: merged files list an image under two
     ids. Names are cleaned by `clean_name`.

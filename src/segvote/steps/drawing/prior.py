@@ -19,7 +19,7 @@ from segvote.kernels.pixels import convert_to_lab
 from segvote.masks.lines import LINE_SIZE, measure_peaks
 from segvote.masks.sharpen import measure_agreement
 from segvote.method.table import SegmentTable, make_folds
-from segvote.run.bags import SegmentedImage
+from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.steps.drawing.superpixels import read_picture
 from segvote.steps.workers import Resources, run_on_all
@@ -33,24 +33,22 @@ MIN_AGREEMENT = 2 / 3
 MIN_IMAGES = 4
 
 
-def read_peaks(run: RunFolder, bag: SegmentedImage) -> np.ndarray:
+def read_peaks(run: RunFolder, bag: Bag) -> np.ndarray:
     """(n_segments, n_filters) peaks of a bag, from the run folder; computed from the picture and stored if absent."""
     path = run.segments_path(f"{bag.segments_key}.contrast-{PEAKS_VERSION}")
     arrays = read_if_whole(path)
     if arrays is not None:
         return arrays["peaks"]
     labels = read_arrays(run.segments_path(bag.segments_key), ("labels",))["labels"]
-    lab = convert_to_lab(read_picture(bag.bag.path, LINE_SIZE))
+    lab = convert_to_lab(read_picture(bag.path, LINE_SIZE))
     peaks = measure_peaks(lab, resize_labels(labels, lab.shape[:2]), int(labels.max()) + 1)
     write_arrays(path, peaks=peaks)
     return peaks
 
 
-def weigh_contrast(
-    run: RunFolder, bags: Sequence[SegmentedImage], table: SegmentTable, resources: Resources
-) -> SegmentTable:
+def weigh_contrast(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, resources: Resources) -> SegmentTable:
     """The table of a run's bags with the prior by local contrast; videos have none."""
-    if any(bag.bag.is_video for bag in bags):
+    if any(bag.is_video for bag in bags):
         return table
     return prefer_contrast(table, list(run_on_all(partial(read_peaks, run), bags, resources, "compare surfaces")))
 
