@@ -18,11 +18,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from harness import format_figures
 from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import resize_labels
@@ -136,14 +138,6 @@ def compare(data: Path, scratch: Path) -> dict:
     }
 
 
-def format_row(row: dict) -> str:
-    return (
-        f"{row['data']:16} as videos: frame IoU {row['frame_iou']:.3f}, volume CorLoc {row['volume_corloc']:.2f}; "
-        f"as stills: IoU {row['stills_iou']:.3f}; flicker {row['flicker_unsmoothed']:.4f} before smoothing (IoU "
-        f"{row['iou_unsmoothed']:.3f}), {row['flicker']:.4f} after"
-    )
-
-
 # Time and memory -----------------------------------------------------------------------------------------------------
 
 
@@ -158,10 +152,7 @@ def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
 
 
 def measure_long(data: Path, n_frames: int, frames: str) -> dict[str, float]:
-    """Of a video with and one without the object, as videos or with all frames as images.
-
-    Processor seconds and seconds of the clock, and peak memory in MB of this process after each step.
-    """
+    """Peak memory in MB after each step, and seconds, for a video with and one without the object."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in ("with", "without"):
@@ -173,20 +164,14 @@ def measure_long(data: Path, n_frames: int, frames: str) -> dict[str, float]:
 
         folders = [folder / name for name in ("with", "without", "out")]
         annotate(*folders, Settings(frames=frames), n_jobs=1, progress=note_peak)
-        return {**found, "cpu": time.process_time(), "seconds": time.perf_counter() - started}
-
-
-def measure_in_process(data: Path, n_frames: int, frames: str) -> dict[str, float]:
-    command = [sys.executable, __file__, str(data), "--alone", str(n_frames), frames]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def format_length(n_frames: int, frames: str, found: dict[str, float]) -> str:
-    peaks = ", ".join(f"{step} {peak:.0f}" for step, peak in found.items() if step not in ("cpu", "seconds"))
-    return (
-        f"{n_frames:5d} frames as {frames}: {found['cpu']:.0f} s of the processor, {2 * n_frames / found['cpu']:.2f} "
-        f"frames each; {found['seconds']:.0f} s at a load of {os.getloadavg()[0]:.0f}; peak in MB after {peaks}"
-    )
+        cpu = time.process_time()
+        seconds = time.perf_counter() - started
+        return {
+            **found,
+            "processor_seconds": cpu,
+            "frames_per_processor_second": 2 * n_frames / cpu,
+            "seconds": seconds,
+        }
 
 
 def main() -> None:
@@ -199,17 +184,19 @@ def main() -> None:
     if options.alone:
         print(json.dumps(measure_long(options.data[0], int(options.alone[0]), options.alone[1])))
         return
+    for n_frames, frames in product(options.lengths, ("video", "images") if options.stills else ("video",)):
+        command = [sys.executable, __file__, str(options.data[0]), "--alone", str(n_frames), frames]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        print(
+            f"{n_frames} frames as {frames}, load {os.getloadavg()[0]:.0f}", format_figures(found), sep="\n", flush=True
+        )
     if options.lengths:
-        for n_frames in options.lengths:
-            for frames in ("video", "images") if options.stills else ("video",):
-                found = measure_in_process(options.data[0], n_frames, frames)
-                print(format_length(n_frames, frames, found), flush=True)
         return
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for data in [write_disc(Path(name) / "disc"), *options.data]:
             rows.append(compare(data, Path(name) / "runs" / data.name))
-            print(format_row(rows[-1]), flush=True)
+            print(data.name, format_figures(rows[-1]), sep="\n", flush=True)
     print(json.dumps({"rows": rows}))
 
 
