@@ -1,9 +1,8 @@
 """Videos against their own stills: frame IoU, volume CorLoc, flicker; and time and memory.
 
 Run ``python benchmarks/bench_video.py DATA ...`` with folders like ``video-cars`` (``with/<video>/``,
-``without/<video>/``, ``masks/<video>/``); a red disc that moves over grey gravel is made and measured in any case.
-``--lengths 100 1000`` measures time and peak memory of one video of so many frames instead, ``--stills`` also those of
-all its frames as images.
+``without/<video>/``, ``masks/<video>/``). ``--lengths 100 1000`` measures time and peak memory of one video of so many
+frames instead, ``--stills`` also those of all its frames as images.
 """
 
 from __future__ import annotations
@@ -17,68 +16,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from harness import format_figures
 from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import resize_labels
-from segvote.io.masks import read_mask, write_mask
+from segvote.io.masks import read_mask
 from segvote.io.video.reading import VideoStream, list_frames
 from segvote.masks import scale_heat
-from segvote.metrics.overlap import measure_iou
+from segvote.metrics.overlap import VIDEO_THRESHOLD, measure_iou
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import KeyFrames, list_frame_stems
 from segvote.steps.video.draw import STEADINESS, SegmentedVideo, draw_video
 from segvote.steps.video.extract import survey_video
 
-N_CLIPS, N_FRAMES, DISC_SIZE, RADIUS = 4, 16, (180, 240), 28
-VOLUME_THRESHOLD = 0.125  # overlap of a volume above which a video counts as found, as in the paper
-
-
-# The moving disc -----------------------------------------------------------------------------------------------------
-
-
-def make_disc_clip(seed: int, shows_object: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Frames (h, w, 3) uint8 and masks (h, w) bool of a red disc that crosses grey gravel under a camera that pans."""
-    rng = np.random.default_rng(seed)
-    height, width = DISC_SIZE
-    gravel = rng.normal(128, 30, (height, width + 2 * N_FRAMES))
-    gravel = (gravel + np.roll(gravel, 1, 0) + np.roll(gravel, 1, 1)) / 3
-    start, way = rng.uniform(50, 130, 2), rng.uniform(-3, 5, 2)
-    y, x = np.mgrid[:height, :width]
-    for number in range(N_FRAMES):
-        grey = gravel[:, 2 * number : 2 * number + width].clip(0, 255).astype(np.uint8)
-        frame = np.repeat(grey[..., None], 3, axis=2)
-        column, row = start + number * way
-        mask = ((x - column) ** 2 + (y - row) ** 2 < RADIUS**2) & shows_object
-        frame[mask] = frame[mask] // 4 + np.array([150, 10, 10], np.uint8)
-        yield frame, mask
-
-
-def write_disc(folder: Path) -> Path:
-    """Four clips with the disc and four without, as folders of frames."""
-    for seed in range(2 * N_CLIPS):
-        kind = "with" if seed < N_CLIPS else "without"
-        for number, (frame, mask) in enumerate(make_disc_clip(seed, seed < N_CLIPS)):
-            name = f"clip{seed}/{number:05d}.png"
-            Image.fromarray(frame).save(_make_parent(folder / kind / name))
-            write_mask(_make_parent(folder / "masks" / name), mask)
-    return folder
-
 
 def _make_parent(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-# Quality -------------------------------------------------------------------------------------------------------------
 
 
 def write_stills(data: Path, folder: Path) -> Path:
@@ -117,7 +77,7 @@ def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tup
 def compare(data: Path, scratch: Path) -> dict:
     """Figures of one data set as videos and as stills."""
     videos = annotate(data / "with", data / "without", scratch / "videos", Settings(frames="video"))
-    found = evaluate(videos, data / "masks", threshold=VOLUME_THRESHOLD)
+    found = evaluate(videos, data / "masks", threshold=VIDEO_THRESHOLD)
     stills = write_stills(data, scratch / "stills")
     images = annotate(stills / "with", stills / "without", scratch / "images", Settings(frames="images"))
     shown = [index for index, bag in enumerate(videos.bags) if bag.bag_label == "with"]
@@ -194,7 +154,7 @@ def main() -> None:
         return
     rows = []
     with tempfile.TemporaryDirectory() as name:
-        for data in [write_disc(Path(name) / "disc"), *options.data]:
+        for data in options.data:
             rows.append(compare(data, Path(name) / "runs" / data.name))
             print(data.name, format_figures(rows[-1]), sep="\n", flush=True)
     print(json.dumps({"rows": rows}))
