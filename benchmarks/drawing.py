@@ -24,8 +24,9 @@ from harness import Given, run_parts
 from segvote.datasets import make_surfaces
 from segvote.evaluation.truth import find_truth, list_truth
 from segvote.io.images import resize_labels
-from segvote.masks import Decided, Drawing, choice, draw_mask, outline, scale_heat, sharpen
+from segvote.masks import Decided, Drawing, draw_mask, lines, outline, scale_heat
 from segvote.masks.lines import LineFilter
+from segvote.masks.sharpen import sharpen
 from segvote.metrics import has_outline, measure_boundary_f, measure_iou
 from segvote.metrics.overlap import split_truth
 from segvote.run.run import Run
@@ -126,11 +127,11 @@ def measure_lines(given: Given) -> dict[str, Any]:
 
 
 def _redraw_lines(judged: list[Judged], counts: Counts, shares: tuple[float, float]) -> float:
-    before, choice.FALSE_SHARES = choice.FALSE_SHARES, shares
+    before, lines.FALSE_SHARES = lines.FALSE_SHARES, shares
     try:
-        drawing = Drawing("lines", "", *choice.choose_filter(*counts)[:3])
+        drawing = Drawing("lines", "", *lines.choose_filter(*counts)[:3])
     finally:
-        choice.FALSE_SHARES = before
+        lines.FALSE_SHARES = before
     return float(np.mean([one.draw(drawing)[0] for one in judged]))
 
 

@@ -62,7 +62,7 @@ def test_wide_objects_are_drawn_as_regions(tmp_path):
     assert run.drawing.way == "regions" and "wide" in run.drawing.reason
 
 
-@pytest.mark.parametrize("way", ["regions", "segments", "lines"])
+@pytest.mark.parametrize("way", ["segments", "lines"])
 def test_the_way_that_was_asked_for_is_taken(cracked, tmp_path, way):
     run = annotate(cracked / "with", cracked / "without", tmp_path / "run", replace(QUICK, draw=way))
     assert run.drawing.way == way and run.drawing.reason == "chosen by the user"
