@@ -180,7 +180,6 @@ def test_a_run_folder_from_elsewhere_opens_no_store(memory, monkeypatch, tmp_pat
 def test_a_record_reads_no_other_bucket(memory, monkeypatch, tmp_path):
     annotate(memory)
     record = json.loads(read_store(f"{memory}/out")["run.json"])
-    record.pop("checksum")
     fetched = []
     monkeypatch.setattr("segvote.run.run.fetch_folder", lambda uri, progress: fetched.append(uri))
     for other in ("file:///etc", "memory://bucket2/with", "memory://bucket/../x", "s3://bucket/with"):
@@ -250,6 +249,8 @@ def test_an_s3_server_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "made")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "up")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setattr(fsspec.get_filesystem_class("s3"), "retries", 1)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     with pytest.raises(BadInputError, match="cannot read s3://photos/with") as caught:
         segvote.evaluate("s3://photos/with", "masks")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import threading
-from collections import OrderedDict
 from functools import lru_cache
 
 import cv2
@@ -122,7 +121,7 @@ class Frames:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._reading = threading.Lock()
-        self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._pictures: dict[tuple[int, int], bytes] = {}
         self._carry_kept = lru_cache(MAX_MAPS)(self._carry)
 
     def list_numbers(self, bag: int) -> list[int]:
@@ -173,11 +172,12 @@ class Frames:
         with self._reading:
             if (bag, frame) not in self._pictures:
                 self._read_from(bag, frame)
-            self._pictures.move_to_end((bag, frame))
             return self._pictures[bag, frame]
 
     def _read_from(self, bag: int, frame: int) -> None:
         """Keep the picture of a frame and of the few that follow it."""
+        if len(self._pictures) > MAX_PICTURES:
+            self._pictures.clear()
         for one in VideoStream(self.run.find_source(bag)):
             if one.index >= frame + N_AHEAD:
                 break
@@ -185,5 +185,3 @@ class Frames:
                 self._pictures[bag, one.index] = encode_jpeg(resize_image(one.image, PICTURE_SIZE), QUALITY)
         if (bag, frame) not in self._pictures:
             raise BadInputError(f"frame {frame} of {self.run.bags[bag].name} cannot be read any more; annotate again")
-        while len(self._pictures) > MAX_PICTURES:
-            self._pictures.popitem(last=False)
