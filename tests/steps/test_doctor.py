@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from segvote import annotate
-from segvote.errors import BadInputError
 from segvote.io.images import read_image
 from segvote.run.run import format_confidence
 from segvote.run.settings import Settings
@@ -76,10 +75,3 @@ def test_a_run_folder_can_be_examined(folders, tmp_path):
     head, *_, last = format_diagnosis(diagnosis).splitlines()
     assert "images should be looked at" in head
     assert last == format_confidence(diagnosis.confidence.to_dict()) != ""
-
-
-def test_the_doctor_leaves_a_folder_of_something_else_alone(scenes, tmp_path):
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(BadInputError, match="holds thesis"):
-        diagnose_folders(scenes / "with", scenes / "without", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
