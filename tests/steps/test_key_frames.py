@@ -85,7 +85,7 @@ def test_each_key_frame_is_an_image_and_the_video_its_group(bag, tmp_path):
     run, features = RunFolder(tmp_path / "run"), make_features("color")
     extractor = BagExtractor(run, SETTINGS, features)
     video = extractor(bag)
-    table, _ = gather_table(run, [video, replace(video, bag=replace(bag, bag_label="without"))], features, SETTINGS)
+    table, _ = gather_table(run, [video, replace(video, bag_label="without")], features, SETTINGS)
     assert table.image_bags.tolist() == [0] * 5 + [1] * 5
     assert table.images.tolist() == sorted(table.images.tolist()) and table.images[-1] == 9
     np.testing.assert_allclose(table.average_by_bag(np.arange(10.0)), [2.0, 7.0])
