@@ -33,7 +33,7 @@ from segvote.metrics.overlap import measure_iou
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import KeyFrames, list_frame_stems
-from segvote.steps.video.draw import STEADINESS, SegmentedVideo, draw_video
+from segvote.steps.video.draw import STEADINESS, draw_video
 from segvote.steps.video.extract import survey_video
 
 N_CLIPS, N_FRAMES, DISC_SIZE, RADIUS = 4, 16, (180, 240), 28
@@ -101,9 +101,9 @@ def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tup
     heat = scale_heat(scores, record.threshold, low, float(scores.max())).astype(np.float32)
     free = np.full(len(heat), -1, np.int8)
     keys = KeyFrames.open(run.folder, record.segments, record.features)
-    video = SegmentedVideo(keys, run.find_source(index))
-    frames = draw_video(video, heat, decisions, free, True, steadiness)
-    stems = list_frame_stems(video.path, keys.arrays["frame_indices"])
+    source = run.find_source(index)
+    frames = draw_video(keys, source, heat, decisions, free, True, steadiness)
+    stems = list_frame_stems(source, keys.arrays["frame_indices"])
     ious, flickers = [], []
     for stem, drawn in zip(stems, frames, strict=True):
         truth = read_mask(masks / f"{stem}.png")

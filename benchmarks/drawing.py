@@ -24,8 +24,9 @@ from harness import Given, run_parts
 from segvote.datasets import make_surfaces
 from segvote.evaluation.truth import find_truth, list_truth
 from segvote.io.images import resize_labels
-from segvote.masks import Decided, Drawing, choice, draw_mask, outline, scale_heat, sharpen
+from segvote.masks import Decided, Drawing, draw_mask, lines, outline, scale_heat
 from segvote.masks.lines import LineFilter
+from segvote.masks.sharpen import sharpen
 from segvote.metrics import has_outline, measure_boundary_f, measure_iou
 from segvote.metrics.overlap import split_truth
 from segvote.run.run import Run
@@ -136,11 +137,11 @@ def _count(run: Run) -> tuple[list[WriteTask], Counts]:
 
 
 def _redraw_lines(judged: list[Judged], counts: Counts, shares: tuple[float, float]) -> float:
-    before, choice.FALSE_SHARES = choice.FALSE_SHARES, shares
+    before, lines.FALSE_SHARES = lines.FALSE_SHARES, shares
     try:
-        drawing = Drawing("lines", "", *choice.choose_filter(*counts)[:3])
+        drawing = Drawing("lines", "", *lines.choose_filter(*counts)[:3])
     finally:
-        choice.FALSE_SHARES = before
+        lines.FALSE_SHARES = before
     return float(np.mean([one.draw(drawing)[0] for one in judged]))
 
 
@@ -150,10 +151,10 @@ def measure_choice(given: Given) -> dict[str, Any]:
     for folder in given.sets:
         run = Run(folder)
         judged, (positive, counts) = list_judged(run, given.quick), _count(run)
-        *model, share = choice.choose_filter(*counts)
-        lines = Drawing("lines", "", *model)
-        evidence = weigh_lines(run.folder, positive, lines, share, Resources(1))
-        ious = [float(np.mean([one.draw(way)[0] for one in judged])) for way in (REGIONS, lines)]
+        *model, share = lines.choose_filter(*counts)
+        drawing = Drawing("lines", "", *model)
+        evidence = weigh_lines(run.folder, positive, drawing, share, Resources(1))
+        ious = [float(np.mean([one.draw(way)[0] for one in judged])) for way in (REGIONS, drawing)]
         n_wrong += (ious[1] > ious[0]) != evidence.is_lines
         figures = " ".join(f"{figure:.2f}" for figure in vars(evidence).values())
         rows[folder.name] = f"{figures} lines {evidence.is_lines} IoU {ious[0]:.3f} {ious[1]:.3f}"

@@ -105,7 +105,7 @@ class Pages:
 
 def _measure(comparison: Comparison, result: Result, measure: str) -> float:
     if measure == "ap":
-        return result.segment_ap
+        return result.ranking.segment_ap
     if measure == "miou":
         return float(result.measure_ious().mean())
     return float((result.measure_ious(measure) > comparison.threshold).mean())

@@ -142,7 +142,7 @@ def find_best_baseline(comparisons: Mapping[str, Comparison]) -> str:
     means: dict[str, tuple[float, float]] = {}
     for voter in dict.fromkeys(one.combination.voter for known in comparisons.values() for one in known.good):
         results = [(known, known.find(voter, "lite0", "ward")) for known in comparisons.values()]
-        figures = [(known.measure_corloc(one).mean, one.segment_ap) for known, one in results if one]
+        figures = [(known.measure_corloc(one).mean, one.ranking.segment_ap) for known, one in results if one]
         if voter not in NO_BASELINES and not voter.endswith(FINISH) and len(figures) == len(comparisons):
             corloc, ap = np.mean(figures, axis=0)
             means[voter] = float(corloc), float(ap)

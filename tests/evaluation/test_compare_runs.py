@@ -47,8 +47,8 @@ def test_a_comparison_measures_the_same_as_evaluate(scenes, comparison, tmp_path
     result = comparison.find("negmin", "color")
     np.testing.assert_allclose(result.measure_ious(), figures.ious)
     np.testing.assert_allclose(result.measure_limits(), figures.limits)
-    assert result.segment_ap == pytest.approx(figures.ranking.segment_ap)
-    assert result.pixel_ap == pytest.approx(figures.ranking.pixel_ap)
+    assert result.ranking.segment_ap == pytest.approx(figures.ranking.segment_ap)
+    assert result.ranking.pixel_ap == pytest.approx(figures.ranking.pixel_ap)
 
 
 def test_ekde_is_first_on_the_scenes_by_paired_bootstrap(comparison):
@@ -90,7 +90,7 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
 
 def test_options_reach_the_voter_they_are_for(scenes, comparison):
     (other,) = run(scenes, comparison.folder, ["negmin"], voter_options={"negmin": {"reading": "bag"}}).results
-    assert comparison.find("negmin", "color").segment_ap != other.segment_ap
+    assert comparison.find("negmin", "color").ranking.segment_ap != other.ranking.segment_ap
 
 
 @pytest.mark.parametrize("kind", ["mask", "boxes"])

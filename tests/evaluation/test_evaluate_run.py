@@ -80,15 +80,23 @@ def test_pixel_and_segment_ap_are_those_of_scikit_learn():
         np.repeat([1, 0], 90), np.tile(score, 2), sample_weight=np.concatenate([area * fraction, area * (1 - fraction)])
     )
     assert ranking.pixel_ap == pytest.approx(pixels)
-    assert ranking.curve.recall == sorted(ranking.curve.recall)
+    assert ranking.recall == sorted(ranking.recall)
+
+
+def write_boxes(path, boxes):
+    """A COCO file of boxes x0, y0, x1, y1 by the name of the image."""
+    coco = {"images": [], "annotations": [], "categories": [{"id": 1, "name": "object"}]}
+    for number, (name, (x0, y0, x1, y1)) in enumerate(boxes.items(), 1):
+        coco["images"].append({"id": number, "file_name": name, "height": 99, "width": 99})
+        box = [int(value) for value in (x0, y0, x1 - x0, y1 - y0)]
+        coco["annotations"].append({"id": number, "image_id": number, "category_id": 1, "bbox": box})
+    path.write_text(json.dumps(coco))
+    return path
 
 
 def test_boxes_around_the_truth_give_the_box_criterion(finished_run, scenes, tmp_path):
-    rows = ["image,x0,y0,x1,y1"]
-    for path in sorted((scenes / "masks").iterdir()):
-        rows.append(",".join(map(str, [path.name, *find_box(read_mask(path) == 255)])))
-    (tmp_path / "boxes.csv").write_text("\n".join(rows) + "\n")
-    evaluation = evaluate(finished_run, tmp_path / "boxes.csv")
+    boxes = {path.name: find_box(read_mask(path) == 255) for path in (scenes / "masks").iterdir()}
+    evaluation = evaluate(finished_run, write_boxes(tmp_path / "boxes.json", boxes))
     assert evaluation.criterion == "box"
     assert evaluation.boundary_f is None
     assert evaluation.instances is None
@@ -97,9 +105,8 @@ def test_boxes_around_the_truth_give_the_box_criterion(finished_run, scenes, tmp
 
 
 def test_truth_of_other_images_is_refused(finished_run, tmp_path):
-    (tmp_path / "boxes.csv").write_text("image,x0,y0,x1,y1\nstranger.jpg,1,2,3,4\n")
     with pytest.raises(BadInputError, match="stranger"):
-        evaluate(finished_run, tmp_path / "boxes.csv")
+        evaluate(finished_run, write_boxes(tmp_path / "boxes.json", {"stranger.jpg": (1, 2, 3, 4)}))
 
 
 def test_the_command_prints_json_and_writes_a_table_and_a_page(finished_run, scenes, tmp_path):

@@ -93,23 +93,15 @@ def format_boxes(**changed):
     return json.dumps(coco)
 
 
-def test_boxes_come_from_voc_files_coco_files_and_tables_alike(tmp_path):
+def test_boxes_come_from_voc_files_and_coco_files_alike(tmp_path):
     wanted = [[2.0, 1.0, 6.0, 5.0]]
     (tmp_path / "Annotations").mkdir()
     (tmp_path / "Annotations/one.xml").write_text(XML.format(name="cow"))
     (tmp_path / "Annotations/two.xml").write_text(XML.format(name="dog"))
     (tmp_path / "boxes.json").write_text(format_boxes())
-    (tmp_path / "boxes.csv").write_text("image,x0,y0,x1,y1\none.jpg,6,1,2,5\n")
-    for path in (tmp_path, tmp_path / "boxes.json", tmp_path / "boxes.csv"):
+    for path in (tmp_path, tmp_path / "boxes.json"):
         assert list_truth(path)["one"]().boxes.tolist() == wanted
     assert list_truth(tmp_path, "cow")["two"]().boxes.shape == (0, 4)
-
-
-@pytest.mark.parametrize("text", ["image,x0\none.jpg,1\n", "image,x0,y0,x1,y1\none.jpg,1,2,3,four\n"])
-def test_a_wrong_table_is_refused_with_its_columns(tmp_path, text):
-    (tmp_path / "boxes.csv").write_text(text)
-    with pytest.raises(BadInputError, match="x0, y0, x1, y1"):
-        list_truth(tmp_path / "boxes.csv")
 
 
 @pytest.mark.parametrize(("key", "value"), [("bbox", [1, 2, 3]), ("bbox", [1, 2, 3, "four"]), ("image_id", 7)])

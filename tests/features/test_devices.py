@@ -41,15 +41,6 @@ def test_a_device_without_driver_is_no_silent_cpu(pretend):
         features._get_session()
 
 
-def test_only_another_device_than_the_cpu_changes_the_key(pretend):
-    pretend("cpu", "cuda")
-    plain, cpu, cuda = (
-        make_features("lite0", **options).get_key() for options in ({}, {"device": "cpu"}, {"device": "cuda"})
-    )
-    assert plain == cpu
-    assert cuda == {**plain, "device": "cuda"}
-
-
 def test_options_are_parsed_by_what_they_look_like():
     texts = ["size=672", "mean=0.5,0.5,0.5", "pooling=max", "multiple=14"]
     assert parse_feature_options("model.onnx", texts) == {

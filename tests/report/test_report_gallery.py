@@ -21,4 +21,4 @@ def test_pictures_stop_where_the_page_is_full(make_run, monkeypatch):
     monkeypatch.setattr("segvote.report.gallery.PAGE_BYTES", 10)
     cards = list(list_cards(make_run()))
     assert "<img" in cards[0]
-    assert all("<img" not in card and "too large" in card for card in cards[1:])
+    assert all("<img" not in card for card in cards[1:])

@@ -43,15 +43,6 @@ def test_the_page_can_be_used_before_the_votes_are_counted(run):
     engine.log.close()
 
 
-def test_a_correction_reaches_other_images(engine):
-    first = wait_for(engine, 0)
-    best = int(np.argmax(first.scores[first.get_slice(0)]))
-    after = click(engine, 0, [best], 0)
-    assert after.user_labels[best] == 0 and not after.decisions[best]
-    others = slice(int(after.offsets[1]), None)
-    assert np.abs(after.scores[others] - first.scores[others]).max() > 1e-6
-
-
 def test_undo_brings_back_the_first_scores_to_the_bit(engine):
     first = wait_for(engine, 0)
     click(engine)
@@ -60,14 +51,6 @@ def test_undo_brings_back_the_first_scores_to_the_bit(engine):
     np.testing.assert_array_equal(back.decisions, first.decisions)
     again = wait_for(engine, engine.redo(2))
     assert (again.user_labels >= 0).sum() == 2
-
-
-def test_a_correction_is_a_line_of_its_own_in_who_voted(engine):
-    first = wait_for(engine, 0)
-    turned = int(not first.decisions[7])
-    click(engine, 0, [7], turned)
-    (line,) = [line for line in engine.explain(0, 7).lines if line.kind == "correction"]
-    assert (line.bag, line.segment, line.amount > 0) == (0, 7, bool(turned))
 
 
 def test_amounts_of_corrections_are_what_they_changed(engine):

@@ -1,4 +1,4 @@
-"""The real page in headless Chromium, on a small made run; the server is a process of its own, as a user starts it."""
+"""The page in headless Chromium on a small run: segments, undo, tabs, a killed server, doctor, phone, contrast."""
 
 import os
 import re
@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from browsing import (
     NEEDS_BROWSER,
-    PATIENCE,
     find_best,
     find_segment,
     get_state,
     wait_heard,
     wait_until,
-    write_masks,
 )
 
 from segvote.review.serving.server import write_redirect
@@ -89,6 +87,7 @@ def test_keys_and_wheel_choose_coarser_regions(address, open_page, run_copy):
     page.keyboard.press("5")
     wait_until(page, "() => segvote.store.level === 0")
     assert page.locator("#size-text").inner_text() == "largest"
+    assert page.evaluate("() => document.getElementById('size').value") == "4"
     page.mouse.click(*find_segment(page, segment))
     wait_heard(page, 1)
     said = page.evaluate("(image) => segvote.store.images[image].state.filter((state) => state & 3).length", current)
@@ -206,13 +205,9 @@ def test_a_click_before_the_image_is_there_labels_nothing(address, open_page, ru
     page.keyboard.press("ArrowRight")
     page.keyboard.press("b")
     wait_until(page, "() => segvote.getRegions() === null")
-    for _ in range(
-        PATIENCE // 20
-    ):  # requests are intercepted while something is asked of the page, this one perhaps later
-        if held:
-            break
+    while not held:  # requests are intercepted while something is asked of the page
         page.wait_for_timeout(20)
-    assert held and read_actions(run_copy / "review.sqlite") == []
+    assert read_actions(run_copy / "review.sqlite") == []
     held[0].continue_()
     page.mouse.click(*find_segment(page, find_best(page)))
     wait_heard(page, 1)
@@ -246,53 +241,34 @@ def test_the_file_that_the_browser_is_given_leads_to_the_page(address, open_page
     assert page.url == address and page.context.cookies() == []
 
 
-def read_numbers(page):
-    """Covered share of every mask, and how many are uncertain, as the page has them."""
-    return page.evaluate(
-        "() => { const { images, run } = segvote.store;"
-        " return [images.map((image) => image.covered),"
-        " images.filter((image) => image.isWith && image.uncertainty >= run.uncertainFrom).length]; }"
-    )
-
-
-def check_numbers(page, folder):
-    """Page, report and files tell the same after a click and a stroke, before and after they are written."""
-    page.evaluate("() => segvote.go(0)")
-    page.mouse.click(*find_segment(page, find_best(page)))
-    wait_heard(page, 1)
-    paint(page, 0)
-    wait_heard(page, 2)
-    wait_until(page, "() => segvote.store.images.every((image) => image.measured) && segvote.isDrawn(0)")
-    assert page.evaluate("() => segvote.store.images[0].change") > 0
-    covered, n_uncertain = read_numbers(page)
-    shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions()).pixels]")
-    write_masks(page)
-    written = Run(folder)
-    np.testing.assert_array_equal(np.array(shown, dtype=bool), written.read_mask(0).ravel())
-    np.testing.assert_allclose(covered, [bag.area for bag in written.bags], rtol=1e-6)
-    np.testing.assert_allclose(covered, [written.read_mask(bag).mean() for bag in range(len(written))], atol=1e-6)
-    assert f"<dd><b>{n_uncertain}</b>" in (folder / "report.html").read_text()
-    wait_until(page, "() => segvote.store.images.every((image) => image.change === 0)")
-
-
-def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_copy):
-    check_numbers(open_page(address), run_copy)
-
-
-def test_after_undoing_everything_no_image_is_called_changed(address, open_page):
+def test_three_fast_undos_are_three(address, open_page, run_copy):
     page = open_page(address)
-    segment = find_best(page)
-    page.mouse.move(*find_segment(page, segment))
-    page.mouse.click(*find_segment(page, segment))
-    wait_heard(page, 1)
-    page.locator("#tip", has_text="background").wait_for()
-    wait_until(page, "() => segvote.store.images.every((image) => image.measured)")
-    assert page.locator(".badge.turned").count() > 0
-    page.keyboard.press("z")
-    wait_heard(page, 2)
-    wait_until(page, "() => segvote.store.images.every((image) => image.change === 0)")
-    assert page.locator(".badge.turned").count() == 0
-    assert "background" not in page.locator("#tip").inner_text()
+    wait_until(page, "() => segvote.getRegions() !== null")
+    assert page.locator("#hint").is_visible()
+    page.locator("#canvas").focus()
+    for key in ("b", "o", "b"):
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press(key)
+    for _ in range(3):
+        page.keyboard.press("z")
+    wait_until(page, "() => segvote.store.status.action === 6 && segvote.store.status.nUndo === 0")
+    assert [action.kind for action in read_actions(run_copy / "review.sqlite")] == ["set"] * 3 + ["undo"] * 3
+    for _ in range(4):  # one more than there is
+        page.keyboard.press("Shift+Z")
+    wait_until(page, "() => segvote.store.status.action === 9 && segvote.store.status.nRedo === 0")
+    assert page.locator("#hint").is_hidden() and open_page(address).locator("#hint").is_hidden()
+
+
+def test_a_phone_shows_every_tool_and_accept(address, open_page):
+    page = open_page(address)
+    page.set_viewport_size({"width": 360, "height": 667})
+    boxes = (
+        "() => [...document.querySelectorAll('.tools button, .tools input')].map((one) => one.getBoundingClientRect())"
+    )
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 360 for box in page.evaluate(boxes))
+    accept = page.locator("#accept").bounding_box()
+    assert accept["y"] + accept["height"] <= 667
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

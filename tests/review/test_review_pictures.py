@@ -3,8 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-
 from segvote.review.pictures import Pictures
 
 
@@ -26,22 +24,12 @@ class CountedReader:
         return self.read(bag)
 
 
-def test_crops_of_one_image_decode_it_once(finished_run, monkeypatch):
+def test_images_are_decoded_one_at_a_time_and_kept(finished_run, monkeypatch):
     reader = CountedReader(finished_run.read_image)
     monkeypatch.setattr(finished_run, "read_image", reader)
     pictures = Pictures(finished_run)
     with ThreadPoolExecutor(6) as pool:
         crops = list(pool.map(lambda segment: pictures.get_crop(0, segment), range(6)))
-    assert len(set(crops)) > 1
-    assert (reader.n_reads, reader.most) == (1, 1)
-
-
-def test_images_are_decoded_one_at_a_time(finished_run, monkeypatch):
-    reader = CountedReader(finished_run.read_image)
-    monkeypatch.setattr(finished_run, "read_image", reader)
-    pictures = Pictures(finished_run)
-    with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(pictures.get_image, range(6)))
-    assert reader.most == 1 and len(set(found)) == 6
-    monkeypatch.undo()
-    np.testing.assert_array_equal(pictures.draw_crop(0, 1), Pictures(finished_run).draw_crop(0, 1))
+        assert len(set(crops)) > 1 and reader.n_reads == 1
+        assert len(set(pool.map(pictures.get_image, range(6)))) == 6
+    assert reader.most == 1

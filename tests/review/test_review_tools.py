@@ -67,18 +67,6 @@ def test_a_smart_click_paints_a_region_and_is_undone(page, run_copy):
     np.testing.assert_array_equal(read_mask(page), before)
 
 
-def test_a_smart_click_by_keyboard_adds_where_no_mask_is(page):
-    before = read_mask(page)
-    page.keyboard.press("p")
-    page.keyboard.press("o")
-    for _ in range(60):  # into the corner of the image
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowUp")
-    page.keyboard.press("Enter")
-    wait_until_drawn(page, 1)
-    assert read_mask(page)[0, 0] and read_mask(page).sum() > before.sum()
-
-
 def test_a_lasso_of_clicked_corners_is_closed_by_the_first(lasso):
     click(lasso, (90, 80))
     lasso.keyboard.press("Backspace")

@@ -213,6 +213,8 @@ def test_an_s3_server_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "made")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "up")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setattr(fsspec.get_filesystem_class("s3"), "retries", 1)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     with pytest.raises(BadInputError, match="cannot read s3://photos/with") as caught:
         segvote.evaluate("s3://photos/with", "masks")

@@ -21,7 +21,7 @@ from segvote.types import Annotation, Part
 
 def write_file(folder, masks, format_="coco", label="object"):
     annotations = [Annotation(name, *mask.shape, (Part(label, mask),)) for name, mask in masks.items()]
-    return EXPORTS[format_](iter(annotations), folder, ExportOptions(images="none", val_share=0))
+    return EXPORTS[format_](iter(annotations), folder, ExportOptions((label,), images="none", val_share=0))
 
 
 def draw(run, index, segments):

@@ -1,7 +1,5 @@
 """Key frames: chosen evenly and where the picture changes, segmented once, joined into one bag."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -13,7 +11,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.run.videos import KeyFrames, name_key_frame
 from segvote.steps.extract import BagExtractor
-from segvote.steps.table import gather_table
 from segvote.steps.video import extract
 from segvote.steps.video.extract import EVERY, MOST, choose_key_frames, choose_voters
 
@@ -66,29 +63,6 @@ def test_a_video_whose_key_frame_is_gone_is_segmented_again(bag, tmp_path):
     assert extractor.find(bag) is None
     extractor(bag)
     assert path.read_bytes() == before
-
-
-def test_features_of_a_video_are_those_of_its_frames(bag, tmp_path):
-    run, features = RunFolder(tmp_path / "run"), make_features("color")
-    found = BagExtractor(run, SETTINGS, features)(bag)
-    segments = read_arrays(run.segments_path(found.segments_key))
-    joined = read_arrays(run.features_path(found.features_key))["features"]
-    for number, index in enumerate(segments["key_indices"]):
-        labels = read_arrays(run.segments_path(name_key_frame(found.segments_key, index)))["labels"]
-        image = np.array(Image.open(bag.path / f"{index:03d}.png"))
-        np.testing.assert_allclose(
-            joined[segments["frames"] == number], features.extract(image, labels.astype(np.int32))
-        )
-
-
-def test_each_key_frame_is_an_image_and_the_video_its_group(bag, tmp_path):
-    run, features = RunFolder(tmp_path / "run"), make_features("color")
-    extractor = BagExtractor(run, SETTINGS, features)
-    video = extractor(bag)
-    table, _ = gather_table(run, [video, replace(video, bag_label="without")], features, SETTINGS)
-    assert table.image_bags.tolist() == [0] * 5 + [1] * 5
-    assert table.images.tolist() == sorted(table.images.tolist()) and table.images[-1] == 9
-    np.testing.assert_allclose(table.average_by_bag(np.arange(10.0)), [2.0, 7.0])
 
 
 def test_other_key_frames_have_the_numbers_of_the_nearest_voters(bag, tmp_path, monkeypatch):

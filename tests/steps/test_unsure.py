@@ -11,7 +11,7 @@ from segvote.datasets import write_scenes
 from segvote.errors import BadInputError
 from segvote.run.settings import Settings
 
-QUICK = Settings(n_segments=60, size=160, draw="segments", unsure=True)
+QUICK = Settings(n_segments=60, size=160, draw="segments", unsure=True, feature_options={"size": 224})
 N_CLEAN = 6
 
 

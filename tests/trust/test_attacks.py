@@ -114,10 +114,10 @@ def test_a_read_only_folder_is_one_line(stage, world, command):
 @pytest.mark.parametrize("command", ["annotate", "annotate --classes", "extent", "predict", "update"])
 def test_the_second_command_on_a_folder_is_refused(stage, world, command):
     started = stage.start(*world.type(command), kind="pause", moment=8)
-    while Path(f"/proc/{started['pid']}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+    while Path(f"/proc/{started.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
         time.sleep(0.005)
     second = stage.run(*world.type(command))
-    os.kill(started["pid"], signal.SIGCONT)
+    os.kill(started.pid, signal.SIGCONT)
     assert stage.wait(started)["code"] == 0
     assert is_one_line(second) and "another segvote is writing" in second["errors"]
 

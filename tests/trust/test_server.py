@@ -160,7 +160,7 @@ def test_an_export_has_every_click_before_it(own_run, n_exports):
 
 def wait_for_address(started):
     while True:
-        if found := re.search(r"http://\S+", Path(started["output"]).read_text()):
+        if found := re.search(r"http://\S+", (started.folder / "output").read_text()):
             return found.group()
         time.sleep(0.01)
 
@@ -190,7 +190,7 @@ def kill_review(stage, run, seconds, exports):
     while not promised and threads[0].is_alive():
         time.sleep(0.002)
     time.sleep(seconds)
-    os.kill(started["pid"], signal.SIGKILL)
+    os.kill(started.pid, signal.SIGKILL)
     for thread in threads:
         thread.join()
     stage.wait(started)

@@ -28,7 +28,7 @@ def evaluate(
         ...,
         metavar="PATH",
         help="Folder of masks named like the images (255 object, 128 ignore, 0 background), VOC folder, COCO or other "
-        "annotation file, or boxes (VOC XML, COCO, CSV).",
+        "annotation file, or boxes (VOC XML, COCO).",
     ),
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(

@@ -158,7 +158,11 @@ def link_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_
     readers: dict[str, TruthReader] = {}
     groups: dict[str, str] = {}
     for label, items in ((WITH, shown), (WITHOUT, absent)):
-        _make_empty(folder / label)
+        shutil.rmtree(folder / label, ignore_errors=True)
+        try:
+            (folder / label).mkdir(parents=True)
+        except OSError as error:
+            raise BadInputError(f"cannot write to {folder} ({error.strerror}); choose another -o folder") from error
         for place, item in enumerate(items):
             for number in choose_frames(item, n_frames):
                 link = folder / label / f"{place:05d}-{number:05d}{item.frames[number].suffix.lower()}"
@@ -183,14 +187,6 @@ def _spread(values: Sequence, count: int) -> list:
     if len(values) <= count:
         return list(values)
     return [values[place] for place in np.linspace(0, len(values) - 1, count).round().astype(int)]
-
-
-def _make_empty(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        folder.mkdir(parents=True)
-    except OSError as error:
-        raise BadInputError(f"cannot write to {folder} ({error.strerror}); choose another -o folder") from error
 
 
 def _link(path: Path, link: Path) -> None:

@@ -190,7 +190,6 @@ def measure_combination(combination: Combination, stage: Stage, settings: Settin
     votes, seconds, notes = count_votes(table, settings)
     scores, thresholds, decisions = decide_by_rules(table, votes, settings, stage.n_matched)
     parts, bags = stage.split(scores), [stage.run.bags[index] for index in stage.truth]
-    ranking = rank_segments(parts, list(stage.truth.values()))
     heats = [
         scale_heat(part, float(level), float(scores.min()), float(part.max())).round(3).tolist()
         for part, level in zip(parts, thresholds[list(stage.truth)], strict=True)
@@ -202,9 +201,7 @@ def measure_combination(combination: Combination, stage: Stage, settings: Settin
         heats=heats,
         overlaps={rule: stage.measure(selected) for rule, selected in decisions.items()},
         limits=[measure_limit(one) for one in stage.truth.values()],
-        segment_ap=ranking.segment_ap,
-        pixel_ap=ranking.pixel_ap,
-        curve=ranking.curve,
+        ranking=rank_segments(parts, list(stage.truth.values())),
         seconds=round(seconds, 3),
         notes=notes,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from segvote.evaluation.evaluate import Curve
+from segvote.evaluation.evaluate import Ranking
 from segvote.evaluation.segments import Overlap, measure_ious
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
 
@@ -32,9 +32,7 @@ class Result:
     heats: list[list[float]] = field(default_factory=list)  # of their segments, 0 to 1 as in a heat map
     overlaps: dict[str, list[Overlap]] = field(default_factory=dict)  # by decision rule, one per image
     limits: list[Overlap] = field(default_factory=list)  # of segments labelled by the truth
-    segment_ap: float = 0.0
-    pixel_ap: float = 0.0
-    curve: Curve = field(default_factory=Curve)
+    ranking: Ranking = field(default_factory=Ranking)
     seconds: float = 0.0  # of the vote
     notes: list[str] = field(default_factory=list)  # warnings of the voter
     reason: str = ""  # why there is no result; empty: there is one
@@ -66,27 +64,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every combination on one set of images.
+    """Every combination on one set of images."""
 
-    Attributes
-    ----------
-    folder : Path
-        The folder of the comparison.
-    images : Path
-        The *with* folder.
-    reference : str
-        The voter that the others are compared with.
-    threshold : float
-        Overlap above which an image counts as found.
-    results : list of Result
-        One per combination, in the order asked for.
-    """
-
-    folder: Path
-    images: Path
-    reference: str
-    threshold: float
-    results: list[Result]
+    folder: Path  # of the comparison
+    images: Path  # the *with* folder
+    reference: str  # the voter that the others are compared with
+    threshold: float  # overlap above which an image counts as found
+    results: list[Result]  # in the order asked for
 
     @property
     def good(self) -> list[Result]:

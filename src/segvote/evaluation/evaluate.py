@@ -59,20 +59,13 @@ class ImageResult:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """Precision over recall, thinned to a few hundred points."""
-
-    recall: list[float] = field(default_factory=list)
-    precision: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class Ranking:
     """How well scores put object before background."""
 
-    segment_ap: float  # average precision; a segment counts whole, by its majority
-    pixel_ap: float  # the same with each pixel for itself
-    curve: Curve  # of the pixels
+    segment_ap: float = 0.0  # average precision; a segment counts whole, by its majority
+    pixel_ap: float = 0.0  # the same with each pixel for itself
+    recall: list[float] = field(default_factory=list)  # of the pixels: a curve at even steps of recall
+    precision: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -87,27 +80,13 @@ class ExtentResult:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Figures of a run over all *with* images that have truth.
-
-    Attributes
-    ----------
-    images
-        One result per image.
-    ranking
-        Of all their segments together.
-    threshold
-        Overlap above which an image counts as found.
-    criterion
-        ``"mask"`` or ``"box"``.
-    extents
-        One result per extent, by whole segments; empty for runs with videos.
-    """
+    """Figures of a run over all *with* images that have truth."""
 
     images: list[ImageResult]
-    ranking: Ranking
-    threshold: float = IMAGE_THRESHOLD
-    criterion: str = "mask"
-    extents: list[ExtentResult] = field(default_factory=list)
+    ranking: Ranking  # of all their segments together
+    threshold: float = IMAGE_THRESHOLD  # overlap above which an image counts as found
+    criterion: str = "mask"  # or "box"
+    extents: list[ExtentResult] = field(default_factory=list)  # empty for runs with videos
 
     @property
     def n_images(self) -> int:
@@ -217,7 +196,7 @@ def evaluate(
     run : Run, path or str
         A finished run, or its folder.
     truth : path or str
-        A folder of masks or boxes, or a file of annotations; ``docs/evaluation.md`` lists the kinds.
+        A folder of masks or boxes, or a file of annotations; ``docs/evaluate.md`` lists the kinds.
     label : str, optional
         The class that counts, where the truth has several.
     threshold : float
@@ -280,17 +259,13 @@ def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth])
     fractions = np.concatenate([segments.fractions for segments in counted])
     areas = np.concatenate([segments.areas for segments in counted])
     precision, recall, _ = precision_recall(score, fractions, areas)
+    places = np.unique(np.searchsorted(recall, np.linspace(0, recall[-1], N_CURVE)).clip(0, len(recall) - 1))
     return Ranking(
         average_precision(score, fractions > 0.5, areas),
         average_precision(score, fractions, areas),
-        _thin(precision, recall),
+        recall[places].round(4).tolist(),
+        precision[places].round(4).tolist(),
     )
-
-
-def _thin(precision: np.ndarray, recall: np.ndarray) -> Curve:
-    """Points at even steps of recall: a curve of 40,000 segments drawn with a few hundred."""
-    places = np.unique(np.searchsorted(recall, np.linspace(0, recall[-1], N_CURVE)).clip(0, len(recall) - 1))
-    return Curve([round(float(r), 4) for r in recall[places]], [round(float(p), 4) for p in precision[places]])
 
 
 def _measure_image(run: Run, index: int, read: TruthReader, divisions: Divisions) -> tuple[ImageResult, CountedTruth]:

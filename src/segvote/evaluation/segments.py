@@ -18,7 +18,7 @@ from segvote.evaluation.truth import Truth, TruthReader, find_truth
 from segvote.metrics.overlap import find_box, label_by_truth, measure_box_iou
 from segvote.run.run import Run
 from segvote.run.videos import KeyFrames, list_frame_stems
-from segvote.steps.video.draw import SegmentedVideo
+from segvote.steps.video.draw import carry_frames
 from segvote.types import WITH
 
 Overlap = tuple[float, float]  # intersection, union
@@ -99,9 +99,9 @@ def count_image(run: Run, index: int, truth: Truth) -> CountedTruth:
 def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> CountedTruth:
     """The truth of a video by the stems of its frames, counted per segment; segments are carried to all frames."""
     bag, source = run.bags[index], run.find_source(index)
-    video = SegmentedVideo(KeyFrames.open(run.folder, bag.segments, bag.features), source)
-    stems = list_frame_stems(source, video.keys.arrays["frame_indices"])
-    carried = ((stem, one.labels) for stem, one in zip(stems, video.carry(), strict=True) if stem in truth)
+    keys = KeyFrames.open(run.folder, bag.segments, bag.features)
+    frames = zip(list_frame_stems(source, keys.arrays["frame_indices"]), carry_frames(keys, source), strict=True)
+    carried = ((stem, one.labels) for stem, one in frames if stem in truth)
     counted = [count_segments(labels, truth[stem](), (bag.height, bag.width)) for stem, labels in carried]
     boxed = [frame for one in counted if isinstance(one, BoxedFrames) for frame in one.frames]
     if boxed:

@@ -1,7 +1,7 @@
-"""Where truth comes from: folders of masks, VOC folders, annotation files of other tools, boxes; read when asked for.
+"""Ground truth from folders of masks, VOC folders and annotation files of other tools, read when needed.
 
-All of them become one table: the image's path without its extension to a reader of its truth. Masks are 255 object, 128
-ignore, 0 background; boxes are (n, 4) x0, y0, x1, y1 with the ends left out.
+Each kind becomes a table from the image's path without its extension to a reader. Masks are 255 object, 128 ignore, 0
+background; boxes are (n, 4) x0, y0, x1, y1 with the ends left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-from msgspec import Struct
 
 from segvote.datasets.base import order_corners, read_voc_boxes
 from segvote.errors import BadInputError
@@ -20,11 +19,11 @@ from segvote.io.decoding import open_picture
 from segvote.io.encodings.rle import decode_rle, encode_rle
 from segvote.io.images import list_images
 from segvote.io.imports import read_any
-from segvote.io.imports.base import NameIndex, clean_name, read_schema
+from segvote.io.imports.base import NameIndex
 from segvote.io.imports.coco import parse_coco_boxes
 from segvote.io.masks import IGNORE, OBJECT, read_mask
 from segvote.io.names import encode_name
-from segvote.io.tables import Finite, read_csv, read_json
+from segvote.io.tables import read_json
 from segvote.types import Annotation
 
 VOC_CLASSES = [
@@ -38,16 +37,14 @@ MAX_NOISY = 16
 MAX_MEDIUM = 0.19
 # ... or if so few pixels equal the one beside them: masks have .47 (the same lines) to 1.
 MIN_EQUAL = 0.4
-CSV_COLUMNS = ("image", "x0", "y0", "x1", "y1")
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of one image: its mask, or its boxes."""
+    """The mask of one image, or its boxes."""
 
-    # (h, w) uint8: 255 object, 128 ignore, 0 background; None where only boxes are known.
-    mask: np.ndarray | None = None
-    boxes: np.ndarray | None = None  # (n, 4) x0, y0, x1, y1 in pixels of the image; None where the mask is known
+    mask: np.ndarray | None = None  # (h, w) uint8; None where only boxes are known
+    boxes: np.ndarray | None = None  # (n, 4) in pixels of the image; None where the mask is known
 
 
 TruthReader = Callable[[], Truth]
@@ -57,8 +54,8 @@ def list_truth(path: Path | str, label: str | None = None) -> dict[str, TruthRea
     """Find the truth of every image below a path: image path without extension to a reader.
 
     A folder of masks named like the images; a VOC folder (``SegmentationClass``, or ``Annotations`` for boxes); a
-    folder of labelme files; a COCO, CVAT, Label Studio or labelme file; a CSV table ``image,x0,y0,x1,y1``. Where the
-    truth has several classes, `label` is the one that counts; None: all of them.
+    folder of labelme files; a COCO, CVAT, Label Studio or labelme file. Where the truth has several classes, `label` is
+    the one that counts; None: all of them.
     """
     path = Path(path)
     if not path.exists():
@@ -112,7 +109,7 @@ def _read_mask(path: Path) -> Truth:
 
 
 def check_mask_values(path: Path) -> None:
-    """Refuse a photograph: a mask has few values; what lies between them, soft edges and noise of JPEG, is little."""
+    """Refuse a photograph: a mask has few values, apart from some soft edges and noise of JPEG."""
     with open_picture(path) as picture:
         values = np.asarray(picture.convert("RGB") if picture.mode == "P" else picture)
     n_values = len(np.unique(values))
@@ -164,23 +161,21 @@ def _read_voc(path: Path, label: str | None) -> Truth:
 
 
 def _list_file(path: Path, label: str | None) -> dict[str, TruthReader]:
-    if path.suffix.lower() == ".csv":
-        return _list_csv_boxes(path)
     if path.suffix.lower() == ".json":
         data = read_json(path)
         is_coco = isinstance(data, dict) and {"images", "annotations"} <= data.keys()
         if is_coco and (boxes := parse_coco_boxes(data, str(path), label)):  # none where an annotation has a mask
-            return _wrap_boxes({_cut_extension(name): corners for name, corners in boxes.items()})
+            return {_cut_extension(name): partial(_order_boxes, corners) for name, corners in boxes.items()}
     return _list_annotations(read_any(path), label)
 
 
 def _list_annotations(annotations: Iterable[Annotation], label: str | None) -> dict[str, TruthReader]:
-    """Annotated images: one without any part was perhaps never looked at, so it is no truth."""
+    """Annotated images; one without any part may be unfinished and is left out."""
     readers: dict[str, TruthReader] = {}
     for annotation in annotations:
         masks = [part.mask for part in annotation.parts if label in (None, part.label)]
         if masks:
-            # Packed: a file may speak of thousands of large images.
+            # Packed: a file may list thousands of large images.
             packed = encode_rle(np.logical_or.reduce(masks))
             unsure = None if annotation.unsure is None else encode_rle(annotation.unsure)
             readers[_cut_extension(annotation.name)] = partial(_unpack_mask, packed, unsure)
@@ -192,28 +187,6 @@ def _unpack_mask(packed: dict[str, object], unsure: dict[str, object] | None) ->
     if unsure is not None:
         mask[decode_rle(unsure)] = IGNORE
     return Truth(mask=mask)
-
-
-class _BoxRow(Struct):
-    """A row of a CSV file of boxes."""
-
-    image: str
-    x0: Finite
-    y0: Finite
-    x1: Finite
-    y1: Finite
-
-
-def _list_csv_boxes(path: Path) -> dict[str, TruthReader]:
-    by_image: dict[str, list[list[float]]] = {}
-    for number, row in enumerate(read_csv(path), start=1):
-        box = read_schema(row, _BoxRow, f"{path}, row {number} (columns {', '.join(CSV_COLUMNS)})", strict=False)
-        by_image.setdefault(_cut_extension(clean_name(box.image)), []).append([box.x0, box.y0, box.x1, box.y1])
-    return _wrap_boxes(by_image)
-
-
-def _wrap_boxes(by_image: Mapping[str, list[list[float]]]) -> dict[str, TruthReader]:
-    return {name: partial(_order_boxes, corners) for name, corners in by_image.items()}
 
 
 def _order_boxes(corners: list[list[float]]) -> Truth:

@@ -16,22 +16,13 @@ from segvote.errors import BadInputError, DamagedFileError
 
 
 class FeatureExtractor(ABC):
-    """Extracts features of the segments of an image.
+    """Extracts features of the segments of an image."""
 
-    Attributes
-    ----------
-    blocks
-        Sizes of the blocks that the vector consists of; their sum is `n_dims`.
-    standardise
-        Whether the channels are standardised over all segments of a run before each block is L2-normalised: for all
-        blocks, or one value for each.
-    needs_fit
-        Whether `fit` must see the run's images before `extract`.
-    """
-
-    blocks: tuple[int, ...]
+    blocks: tuple[int, ...]  # sizes of the blocks of the vector; their sum is `n_dims`
+    # Whether channels are standardised over all segments of a run before each block is L2-normalised: for all blocks,
+    # or one value for each.
     standardise: bool | tuple[bool, ...] = True
-    needs_fit: bool = False
+    needs_fit: bool = False  # whether `fit` must see the run's images before `extract`
 
     @property
     def n_dims(self) -> int:
@@ -60,14 +51,6 @@ class FeatureExtractor(ABC):
         """Set the arrays of `get_state`."""
         if state:
             raise DamagedFileError(f"{type(self).__name__} learns nothing, yet a state was stored: {', '.join(state)}")
-
-
-def check_inputs(image: np.ndarray, labels: np.ndarray) -> None:
-    """Check that the arrays are an (H, W, 3) uint8 image and an (h, w) label map."""
-    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
-        raise BadInputError(f"expected an image (h, w, 3) of uint8, got {image.shape} of {image.dtype}")
-    if labels.ndim != 2 or labels.size == 0 or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
-        raise BadInputError(f"expected a label map (h, w) of integers >= 0, got {labels.shape} of {labels.dtype}")
 
 
 def check_outputs(features: np.ndarray, image: str, name: str) -> np.ndarray:

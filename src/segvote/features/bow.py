@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.features.base import FeatureExtractor, check_inputs
+from segvote.features.base import FeatureExtractor
 from segvote.features.pooling import resize_image
 
 N_SAMPLES = 256_000  # descriptors that the words are learned from: more changed the error by less than 1 %
@@ -60,7 +60,6 @@ class BowFeatures(FeatureExtractor):
         return self
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        check_inputs(image, labels)
         points, shape = self._describe_points(image), self._choose_shape(image)
         under = [
             np.minimum(((centres + 0.5) * label_side / side).astype(int), label_side - 1)

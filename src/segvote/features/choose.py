@@ -21,8 +21,6 @@ FEATURES = Registry(
         "vgg19": "segvote.features.networks.vgg19:Vgg19Features",
     },
 )
-
-
 HUGGING_FACE = "hf:"
 TRUTH = {"true": True, "false": False}
 
@@ -38,28 +36,20 @@ def list_feature_options(name: str) -> set[str]:
 
 
 def parse_feature_options(name: str, texts: Iterable[str]) -> dict[str, Any]:
-    """Options as a user writes them, each ``NAME=VALUE``: a number, several joined by commas, true, false or a word.
-
-    Parameters
-    ----------
-    name
-        As for `make_features`.
-    texts
-        Such as ``size=672`` or ``mean=0.5,0.5,0.5``.
+    """Parse options ``NAME=VALUE`` of the features of a name: numbers, several joined by commas, true, false or words.
 
     Examples
     --------
     >>> parse_feature_options("lite0", ["size=672", "pooling=max"])
     {'size': 672, 'pooling': 'max'}
     """
-    known = list_feature_options(name)
     options: dict[str, Any] = {}
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign:
             raise BadInputError(f"expected a feature option as NAME=VALUE, got {text!r:.60}")
         options[key.strip().replace("-", "_")] = _parse_value(value.strip())
-    _refuse_unknown(name, options, known)
+    _refuse_unknown(name, options)
     return options
 
 
@@ -79,10 +69,10 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
 
     Parameters
     ----------
-    name
+    name : str
         A name of `FEATURES`, the path of a user's backbone (ending in ``.onnx``), ``hf:`` and the name or folder of a
         Hugging Face model, or several of them joined by ``+``.
-    options
+    **options
         Parameters of the extractor. In a join each part takes those that it knows; one that no part knows is an error.
 
     Examples
@@ -90,17 +80,13 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
     >>> make_features("color").blocks
     (216,)
     """
-    parts = split_features(name)
-    if len(parts) == 1:
-        return _make_one(name, options)
-    known = [_list_options(part) for part in parts]
-    _refuse_unknown(name, options, set().union(*known))
-    chosen = [{key: options[key] for key in options if key in keys} for keys in known]
-    return JoinedFeatures([_make_one(part, part_options) for part, part_options in zip(parts, chosen, strict=True)])
+    _refuse_unknown(name, options)
+    parts = [_make_one(part, options) for part in split_features(name)]
+    return parts[0] if len(parts) == 1 else JoinedFeatures(parts)
 
 
 def _make_one(name: str, options: dict[str, Any]) -> FeatureExtractor:
-    _refuse_unknown(name, options, _list_options(name))
+    options = {key: value for key, value in options.items() if key in _list_options(name)}
     if name.endswith(".onnx") or name.startswith(HUGGING_FACE):
         options = {"path": name.removeprefix(HUGGING_FACE), **options}
     try:
@@ -135,8 +121,8 @@ def _list_options(name: str) -> set[str]:
     return set(inspect.signature(_find_class(name)).parameters) - {"path"}
 
 
-def _refuse_unknown(name: str, options: dict[str, Any], known: set[str]) -> None:
-    unknown = sorted(set(options) - known)
-    if unknown:
+def _refuse_unknown(name: str, options: dict[str, Any]) -> None:
+    known = list_feature_options(name)
+    if unknown := sorted(set(options) - known):
         expected = ", ".join(sorted(known)) or "none"
         raise BadInputError(f"features {name} do not know the option {unknown[0]!r}; their options are: {expected}")

@@ -12,13 +12,12 @@ circle, 58 of 256, are words of their own; all others share one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import cv2
 import numpy as np
 
-from segvote.features.base import FeatureExtractor, check_inputs
+from segvote.features.base import FeatureExtractor
 from segvote.features.pooling import resize_image
 
 LIGHTNESS = np.array([0, 20, 40, 60, 80, 100], np.float32)
@@ -34,7 +33,6 @@ class ColorFeatures(FeatureExtractor):
     standardise = False
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        check_inputs(image, labels)
         return count_color_words(resize_image(image, *labels.shape), labels)
 
     def get_key(self) -> dict[str, Any]:
@@ -49,25 +47,14 @@ def count_color_words(image: np.ndarray, labels: np.ndarray) -> np.ndarray:
     lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2Lab).reshape(-1, 3)
     n_segments = int(labels.max()) + 1
     counts = np.zeros(n_segments * N_WORDS)
-    words, corners = _share_pixels(lab)
-    words += labels.ravel() * N_WORDS
-    for step, weights in corners:
-        counts += np.bincount(words + step, weights, len(counts))
+    lows, parts = zip(*map(_find_nodes, lab.T, (LIGHTNESS, CHROMA, CHROMA)), strict=True)
+    words = np.ravel_multi_index(lows, GRID) + labels.ravel() * N_WORDS
+    for corner in np.ndindex(2, 2, 2):
+        along_l, along_a, along_b = (part if step else 1 - part for part, step in zip(parts, corner, strict=True))
+        counts += np.bincount(words + np.ravel_multi_index(corner, GRID), along_l * along_a * along_b, len(counts))
     shares = counts.reshape(n_segments, N_WORDS)
     totals = shares.sum(axis=1, keepdims=True)
     return np.sqrt(shares / np.where(totals > 0, totals, 1)).astype(np.float32)
-
-
-def _share_pixels(lab: np.ndarray) -> tuple[np.ndarray, Iterator[tuple[int, np.ndarray]]]:
-    """Find the lowest of the eight words around each pixel, and for all eight the step to them and their weights."""
-    nodes = (LIGHTNESS, CHROMA, CHROMA)
-    (low_l, part_l), (low_a, part_a), (low_b, part_b) = (_find_nodes(lab[:, i], nodes[i]) for i in range(3))
-    sides = [(1 - part, part) for part in (part_l, part_a, part_b)]
-    corners = (
-        (int(np.ravel_multi_index((i, j, k), GRID)), sides[0][i] * sides[1][j] * sides[2][k])
-        for i, j, k in np.ndindex(2, 2, 2)
-    )
-    return np.ravel_multi_index((low_l, low_a, low_b), GRID), corners
 
 
 def _find_nodes(values: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +79,6 @@ class LbpFeatures(FeatureExtractor):
     standardise = False
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        check_inputs(image, labels)
         gray = cv2.cvtColor(resize_image(image, *labels.shape), cv2.COLOR_RGB2GRAY)
         return np.hstack([_count_patterns(find_patterns(gray, radius), labels) for radius in RADII])
 

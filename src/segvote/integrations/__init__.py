@@ -13,15 +13,7 @@ __all__ = ["FALSE_POSITIVE_RATE", "open_predictors"]
 
 
 def open_predictors(path: Path | str, false_positive_rate: float = FALSE_POSITIVE_RATE) -> dict[str, Predictor]:
-    """Label to predictor.
-
-    Parameters
-    ----------
-    path
-        A run folder, its ``model`` folder, or the folder of a run on several classes: then one predictor for each.
-    false_positive_rate
-        Largest share of images without the object that may be predicted to show it.
-    """
+    """Label to predictor, of a run folder, its ``model`` folder, or the folder of a run on several classes."""
     folder = Path(path)
     if find_class_record(RunFolder(folder)).is_file():
         models = [open_model(folder / "classes" / name) for name in ClassRuns(folder).names]

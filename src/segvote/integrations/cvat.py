@@ -19,13 +19,13 @@ from segvote.io.encodings.polygons import list_outlines
 
 
 def create(model: str, false_positive_rate: float = FALSE_POSITIVE_RATE) -> CvatFunction:
-    """What CVAT calls with the ``-p`` parameters.
+    """Make the function; CVAT calls this with the ``-p`` parameters.
 
     Parameters
     ----------
-    model
+    model : str
         A run folder, its model folder, or the folder of a run on several classes.
-    false_positive_rate
+    false_positive_rate : float
         Largest share of images without the object that may be predicted to show it.
     """
     return CvatFunction(model, false_positive_rate)
@@ -49,20 +49,19 @@ class CvatFunction:
 
     def detect(self, context: Any, image: Image.Image) -> list[Any]:
         """Shapes of one image; none of a label whose probability is below the confidence that CVAT asks for."""
+        from cvat_sdk.masks import encode_mask
+
         pixels = np.asarray(image.convert("RGB"))
         shapes = []
         for number, predictor in enumerate(self._predictors.values(), start=1):
             found, mask = predictor.judge(pixels)
             if mask.any() and found.probability >= (context.conf_threshold or 0.0):
-                shapes += self._draw(number, mask, context.conv_mask_to_poly)
+                if context.conv_mask_to_poly:
+                    rings = [ring.ravel().tolist() for ring in list_outlines(mask)]
+                    shapes += [self._cvat.polygon(number, ring) for ring in rings]
+                else:
+                    shapes.append(self._cvat.mask(number, encode_mask(mask)))
         return shapes
-
-    def _draw(self, number: int, mask: np.ndarray, as_polygons: bool) -> list[Any]:
-        from cvat_sdk.masks import encode_mask
-
-        if not as_polygons:
-            return [self._cvat.mask(number, encode_mask(mask))]
-        return [self._cvat.polygon(number, ring.ravel().tolist()) for ring in list_outlines(mask)]
 
 
 def _import_cvat() -> Any:

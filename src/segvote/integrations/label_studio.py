@@ -42,14 +42,16 @@ def create_app(
 
     Parameters
     ----------
-    model
+    model : str
         A run folder, its model folder, or the folder of a run on several classes.
-    false_positive_rate
+    false_positive_rate : float
         Largest share of images without the object that may be predicted to show it.
-    token, hosts
-        See `TokenGuard`; without a token every client may ask for masks: use it behind another guard only.
-    options
-        Of Label Studio's own ``init_app``.
+    token : str, optional
+        See `TokenGuard`; without one every client may ask for masks: use it behind another guard only.
+    hosts : collection of str
+        See `TokenGuard`.
+    **options
+        Options of Label Studio's own ``init_app``.
     """
     _import_base()
     from label_studio_ml.api import init_app
@@ -79,7 +81,7 @@ def make_backend(model: str, false_positive_rate: float = FALSE_POSITIVE_RATE) -
 
 
 def find_names(config: dict[str, Any]) -> tuple[str, str, str]:
-    """Where masks go on the project's page: name of the brush, name of the image, key of a task's data.
+    """Names on the project's page: of the brush, of the image, and the key of a task's data.
 
     `config` is the page as Label Studio parses it: names to ``type``, ``to_name`` and ``inputs``.
     """
@@ -102,21 +104,18 @@ def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tup
         found, mask = predictor.judge(image)
         probabilities.append(found.probability)
         if mask.any():
-            results.append(_describe_result(label, mask, found.probability, names))
+            result = {
+                "from_name": names[0],
+                "to_name": names[1],
+                "type": "brushlabels",
+                "original_height": mask.shape[0],
+                "original_width": mask.shape[1],
+                "image_rotation": 0,
+                "score": found.probability,
+                "value": {"brushlabels": [label], "format": "rle", "rle": encode_brush(mask)},
+            }
+            results.append(result)
     return {"model_version": f"segvote {__version__}", "result": results, "score": max(probabilities)}
-
-
-def _describe_result(label: str, mask: np.ndarray, score: float, names: tuple[str, str, str]) -> dict[str, Any]:
-    return {
-        "from_name": names[0],
-        "to_name": names[1],
-        "type": "brushlabels",
-        "original_height": mask.shape[0],
-        "original_width": mask.shape[1],
-        "image_rotation": 0,
-        "score": score,
-        "value": {"brushlabels": [label], "format": "rle", "rle": encode_brush(mask)},
-    }
 
 
 def _import_base() -> Any:
@@ -128,7 +127,7 @@ def _import_base() -> Any:
 
 
 class TokenGuard:
-    """A WSGI application in front of another, which gets what follows the token in the path.
+    """WSGI middleware: a request whose path begins with the token is passed on without it, any other is refused.
 
     Label Studio appends ``/predict`` and the like to the address it was given, so the token is a part of that address.
     `hosts` are the names under which the server may be called; empty: any. This stops pages of other sites whose own
@@ -140,17 +139,15 @@ class TokenGuard:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         first, _, rest = str(environ.get("PATH_INFO", "")).removeprefix("/").partition("/")
-        if not self._is_called_rightly(environ) or not hmac.compare_digest(first.encode(), self._token.encode()):
+        name = str(environ.get("HTTP_HOST", ""))
+        host = name if name.endswith("]") else name.rpartition(":")[0] or name
+        is_known_host = not self._hosts or host.lower() in self._hosts
+        if not is_known_host or not hmac.compare_digest(first.encode(), self._token.encode()):
             start_response("403 Forbidden", [("Content-Type", "text/plain; charset=utf-8")])
             return [b"give the address that was printed when the server started\n"]
         environ["SCRIPT_NAME"] = f"{environ.get('SCRIPT_NAME', '')}/{first}"
         environ["PATH_INFO"] = f"/{rest}"
         return self._application(environ, start_response)
-
-    def _is_called_rightly(self, environ: dict[str, Any]) -> bool:
-        name = str(environ.get("HTTP_HOST", ""))
-        host = name if name.endswith("]") else name.rpartition(":")[0] or name
-        return not self._hosts or host.lower() in self._hosts
 
 
 def main() -> None:

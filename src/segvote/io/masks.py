@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zlib
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -57,18 +56,8 @@ def write_mask(path: Path | str, mask: np.ndarray, durable: bool = True) -> None
     """
     if mask.ndim != 2 or mask.dtype not in (np.bool_, np.uint8):
         raise BadInputError(f"expected a mask of shape (h, w), bool or uint8; got {mask.dtype} of shape {mask.shape}")
-    write_bytes(path, _encode_mask(mask) if mask.any() else _encode_empty(mask.shape), durable)
-
-
-def _encode_mask(mask: np.ndarray) -> bytes:
     grey = np.where(mask, np.uint8(OBJECT), np.uint8(BACKGROUND)) if mask.dtype == np.bool_ else mask
-    return encode_png(Image.fromarray(grey))
-
-
-# Half the masks of a run are empty, and many images are of one size.
-@lru_cache(maxsize=16)
-def _encode_empty(shape: tuple[int, int]) -> bytes:
-    return _encode_mask(np.zeros(shape, dtype=bool))
+    write_bytes(path, encode_png(Image.fromarray(grey)), durable)
 
 
 def encode_png(picture: Image.Image, strategy: int = zlib.Z_RLE) -> bytes:

@@ -1,4 +1,4 @@
-"""Progress bar in a terminal or a notebook: step, count, rate and time left; quiet elsewhere."""
+"""Progress bar in a terminal or a notebook: step, count and time left; quiet elsewhere."""
 
 from __future__ import annotations
 
@@ -6,31 +6,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
-from rich.text import Text
 
 from segvote.progress import Progress
-
-SHORT = 1.0  # seconds: a rate measured over less is that of looking up earlier results
-
-
-class RateColumn(ProgressColumn):
-    """Items per second, after the first second."""
-
-    def render(self, task: Task) -> Text:
-        elapsed = task.finished_time if task.finished else task.elapsed
-        if not task.completed or elapsed is None or elapsed < SHORT:
-            return Text("")
-        return Text(f"{task.completed / elapsed:.1f}/s", style="progress.data.speed")
 
 
 @contextlib.contextmanager
@@ -43,8 +22,8 @@ def draw_progress(check: Callable[[], None] = lambda: None, console: Console | N
     if not (console.is_terminal or console.is_jupyter):
         yield lambda step, done, total: check()
         return
-    rest = BarColumn(), MofNCompleteColumn(), RateColumn(), TimeRemainingColumn()
-    with Bar(SpinnerColumn(), TextColumn("{task.description:22}"), *rest, console=console) as bar:
+    columns = SpinnerColumn(), TextColumn("{task.description:22}"), BarColumn(), MofNCompleteColumn()
+    with Bar(*columns, TimeRemainingColumn(), console=console) as bar:
         tasks: dict[str, int] = {}
 
         def report(step: str, done: int, total: int) -> None:

@@ -19,17 +19,17 @@ N_COMPONENTS = 192
 # Bits of a code; components that share one. Of many voters more are nearly alike: from here on each has its own.
 CODE_BITS, COMPONENTS_PER_CODE = 4, 2
 MANY_VOTERS = 200_000
-# Times the root of the number of voters: the lists; of how many voters one is learned, and in how many rounds.
+# Lists per root of the number of voters; voters that one is learned from, and in how many rounds.
 LISTS_PER_ROOT, TRAINING_PER_LIST, ROUNDS = 1.5, 32, 4
-# Part of the true neighbours of so many queries that is wanted.
+# Recall that is wanted, and queries on which it is measured.
 WANTED_RECALL, N_SAMPLED = 0.97, 300
-# Lists looked at, and candidates measured per neighbour wanted: the first that finds enough.
+# Lists searched, and candidates measured per neighbour wanted: the first pair with the wanted recall is used.
 EFFORTS = ((8, 2), (16, 3), (24, 4), (32, 5), (48, 6), (64, 9), (96, 12), (128, 18), (512, 18))
-# One neighbour alone wants the choice of so many.
+# Fewer neighbours than this have as many candidates as so many would.
 LEAST_WANTED = 24
-# Of faiss's ways through the lists one whose results do not depend on how many ask at once, or on threads.
+# The implementation in faiss whose results do not depend on the number of queries or threads.
 ONE_BY_ONE = 13
-# What one thread searches; read, or compared with a few queries, at once.
+# Queries that one thread searches at once; voters that are read at once.
 QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 8192
 
@@ -42,19 +42,10 @@ def search_approximately(
     voter_bags: np.ndarray | None,
     least_recall: float,
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """Find most of the k nearest voters of other bags.
+    """Find most of the k nearest voters of other bags, as `search_with_recall`.
 
-    Parameters
-    ----------
-    queries, voters, query_bags, voter_bags
-        As in `search_neighbours`.
-    least_recall
-        Part of the true neighbours of a sample that has to be found.
-
-    Returns
-    -------
-    squared_distances, indices, recall
-        As from `search_with_recall`; or None where the lists find fewer: the features have no structure.
+    None where the lists find less than `least_recall` of the true neighbours of a sample: the features have no
+    structure.
     """
     if voters.dtype != np.float32 or queries.dtype != np.float32:
         centre = voters.mean(axis=0, dtype=np.float64)
@@ -72,9 +63,10 @@ def search_approximately(
     if recall < least_recall:
         return None
     # Neighbours look at the same lists: asked together, they find them in the processor's cache.
-    nearest = [index.quantizer.assign(axes.apply(queries[part]), 1)[:, 0] for part in _list_parts(queries)]
+    parts = list_blocks(len(queries), VOTERS_AT_ONCE)
+    nearest = [index.quantizer.assign(axes.apply(queries[part]), 1)[:, 0] for part in parts]
     order = np.argsort(np.concatenate(nearest), kind="stable")
-    # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
+    # A sample cannot prove that no neighbour is missed: a recall of 1 means that all pairs were compared.
     return *search_in_blocks(search, split_numbers(order, QUERIES_AT_ONCE), k), min(recall, 0.9999)
 
 
@@ -94,20 +86,15 @@ def _make_lists(voters: np.ndarray) -> tuple[Any, Any]:
     for clustering in (index.cp, index.pq.cp):
         clustering.niter, clustering.min_points_per_centroid = ROUNDS, 1
     index.train(axes.apply(sample))
-    for rows in _list_parts(voters):
+    for rows in list_blocks(len(voters), VOTERS_AT_ONCE):
         index.add(axes.apply(voters[rows]))
     return axes, index
 
 
 def _count_lists(n_voters: int) -> int:
-    """A power of two, about so many times the root, of lists long enough to be learned."""
+    """A power of two, about `LISTS_PER_ROOT` times the root, of lists long enough to be learned."""
     wanted = min(LISTS_PER_ROOT * np.sqrt(n_voters), n_voters / TRAINING_PER_LIST)
     return 1 << max(2, int(np.log2(max(wanted, 1)) + 0.5))
-
-
-def _list_parts(points: np.ndarray) -> list[slice]:
-    """Rows that are read at once."""
-    return list_blocks(len(points), VOTERS_AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -147,22 +134,12 @@ def search_all(
     query_bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The true neighbours of a few queries, a part of the voters at a time.
-
-    Parameters
-    ----------
-    queries, voters, k, query_bags, voter_bags
-        As in `search_neighbours`.
-
-    Returns
-    -------
-    (n_queries, k) int64; -1 where there are fewer.
-    """
+    """(n_queries, k) true neighbours of a few queries, a part of the voters at a time; -1 where there are fewer."""
     centre = voters.mean(axis=0, dtype=np.float64)
     asked = -2 * centre_points(queries, centre)
     nearest = np.full((len(queries), k), np.inf, dtype=np.float32)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
-    for rows in _list_parts(voters):
+    for rows in list_blocks(len(voters), VOTERS_AT_ONCE):
         points = centre_points(voters[rows], centre)
         squared = asked @ points.T
         squared += np.einsum("ij,ij->i", points, points)

@@ -1,9 +1,9 @@
-"""Exact sums of Gaussian kernels, in blocks: memory stays bounded whatever the sizes.
+"""Exact sums of Gaussian kernels, in blocks, so that memory stays bounded.
 
 ``k(x, v) = exp(-|x - v|^2 / (2 s^2))``, not normalised to integrate to one. The distances of one block come from one
 float32 matrix product and serve every bandwidth; sums run in float32 inside a block and in float64 across blocks.
 Blocks have a fixed shape and each is computed by one thread, so the number of threads cannot change the result; rows
-are filled up to a multiple of sixteen, so that a segment asked alone gets the sum it gets among others.
+are filled up to a multiple of sixteen, so that a segment alone gets the same sum as among others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from segvote.kernels.points import check_finite
+from segvote.kernels.points import check_finite, list_blocks
 
 # One row alone goes through another routine of the BLAS than many rows, and is rounded differently.
 ROWS_TOGETHER = 16
@@ -39,36 +39,24 @@ def sum_kernel(
     voter_bags: np.ndarray | None = None,
     n_threads: int | None = None,
 ) -> np.ndarray:
-    """Sum the kernels of all voters at every query.
+    """Sum the kernels of all voters (n_voters, d) at every query (n_queries, d).
 
-    Parameters
-    ----------
-    queries, voters
-        (n_queries, d) and (n_voters, d).
-    bandwidths
-        (n_bandwidths,) positive.
-    weights
-        (n_voters,) or (n_voters, m); default: every voter counts one.
-    query_bags, voter_bags
-        (n_queries,), (n_voters,) integers; where both are given, voters of the query's own bag are left out.
-
-    Returns
-    -------
-    (n_bandwidths, n_queries) float64, or (n_bandwidths, n_queries, m) for weights with m columns.
+    Weights are (n_voters,) or (n_voters, m), 1 by default. Where the bags of both are given, voters of the query's own
+    bag are left out. The sums are (n_bandwidths, n_queries) float64, with a third axis for weights of m columns.
     """
     bandwidths = np.asarray(bandwidths, dtype=np.float64)
     weights = np.ones(len(voters)) if weights is None else np.asarray(weights, dtype=np.float64)
     columns = weights[:, None] if weights.ndim == 1 else weights
     check_finite(queries=queries, voters=voters, weights=weights)
-    filled = fill_up(queries)
+    filled = _fill_up(queries)
     sums = np.zeros((len(bandwidths), len(filled), columns.shape[1]))
     if len(voters) and len(queries):
-        pair = _Pair(filled, voters, None if query_bags is None else fill_up(query_bags), voter_bags)
+        pair = _Pair(filled, voters, None if query_bags is None else _fill_up(query_bags), voter_bags)
         _add_blocks(pair, bandwidths, columns, sums, n_threads or os.cpu_count() or 1)
     return sums[:, : len(queries)].reshape(len(bandwidths), len(queries), *weights.shape[1:])
 
 
-def fill_up(rows: np.ndarray) -> np.ndarray:
+def _fill_up(rows: np.ndarray) -> np.ndarray:
     """The rows, the last one repeated until their number is a multiple of sixteen."""
     n_spare = -len(rows) % ROWS_TOGETHER
     return np.concatenate([rows, np.repeat(rows[-1:], n_spare, axis=0)]) if n_spare else rows
@@ -87,8 +75,8 @@ def fill_kernel(
         return matrix
     pair = _Pair(queries, voters, query_bags, voter_bags)
     with threadpool_limits(1):
-        for rows in _split(len(queries), QUERIES_PER_BLOCK):
-            for columns in _split(len(voters), VOTERS_PER_BLOCK):
+        for rows in list_blocks(len(queries), QUERIES_PER_BLOCK):
+            for columns in list_blocks(len(voters), VOTERS_PER_BLOCK):
                 matrix[rows, columns] = pair.measure_kernel(pair.measure(rows, columns), rows, columns, bandwidth)
     return matrix
 
@@ -96,7 +84,7 @@ def fill_kernel(
 def multiply_kernel(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Kernels (n_queries, n_voters) float32 times weights (n_voters,): sums (n_queries,) float64, as `sum_kernel`."""
     total = np.zeros(len(matrix))
-    for part in _split(len(weights), VOTERS_PER_BLOCK):
+    for part in list_blocks(len(weights), VOTERS_PER_BLOCK):
         total += matrix[:, part] @ weights[part].astype(np.float32)
     return total
 
@@ -116,11 +104,12 @@ class _Pair:
         self.queries = np.ascontiguousarray(queries - centre, dtype=np.float32)
         self.voters = np.ascontiguousarray(voters - centre, dtype=np.float32)
         self.bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
-        self._norms = query_norms, voter_norms = _half_norms(self.queries), _half_norms(self.voters)
+        self._norms = query_norms, voter_norms = tuple(
+            0.5 * np.einsum("ij,ij->i", points, points, dtype=np.float64) for points in (self.queries, self.voters)
+        )
         self.error = PRODUCT_ERROR * 2 * max(query_norms.max(), voter_norms.max())
-        ones = np.ones
-        self._left = np.column_stack([self.queries, -query_norms, ones(len(queries))]).astype(np.float32)
-        self._right = np.column_stack([self.voters, ones(len(voters)), -voter_norms]).astype(np.float32)
+        self._left = np.column_stack([self.queries, -query_norms, np.ones(len(queries))]).astype(np.float32)
+        self._right = np.column_stack([self.voters, np.ones(len(voters)), -voter_norms]).astype(np.float32)
 
     def measure(self, rows: slice, columns: slice) -> np.ndarray:
         """Minus half the squared distances of a block; -inf where the bags are the same."""
@@ -141,9 +130,9 @@ class _Pair:
         return np.exp(kernel, out=kernel)
 
     def _sharpen(self, half: np.ndarray, rows: slice, columns: slice, bandwidth: float) -> np.ndarray:
-        """Recompute from the vectors the pairs near enough to count and far enough from the origin to be wrong.
+        """Recompute pairs that are near enough to count and far enough from the origin to be wrong.
 
-        A narrow kernel sees the product's rounding, which grows with the norms of the two.
+        The rounding of the product grows with the norms of both, and shows in a narrow kernel.
         """
         far = EXPONENT_ERROR * bandwidth**2 / PRODUCT_ERROR
         far_rows, far_columns = self._norms[0][rows] > far, self._norms[1][columns] > far
@@ -153,23 +142,15 @@ class _Pair:
         near = half > -(LARGEST_EXPONENT * bandwidth**2 + self.error)
         near_rows, near_columns = np.nonzero(near & (far_rows[:, None] | far_columns))
         queries, voters = self.queries[rows], self.voters[columns]
-        for part in _split(len(near_rows), PAIRS_PER_BLOCK):
+        for part in list_blocks(len(near_rows), PAIRS_PER_BLOCK):
             row, column = near_rows[part], near_columns[part]
             gap = voters[column].astype(np.float64) - queries[row]
             half[row, column] = -0.5 * np.einsum("ij,ij->i", gap, gap)
         return half
 
 
-def _half_norms(points: np.ndarray) -> np.ndarray:
-    return 0.5 * np.einsum("ij,ij->i", points, points, dtype=np.float64)
-
-
-def _split(length: int, step: int) -> list[slice]:
-    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
-
-
 def _add_blocks(pair: _Pair, bandwidths: np.ndarray, weights: np.ndarray, sums: np.ndarray, n_threads: int) -> None:
-    columns = _split(len(weights), VOTERS_PER_BLOCK)
+    columns = list_blocks(len(weights), VOTERS_PER_BLOCK)
     block_weights = [np.ascontiguousarray(weights[part], dtype=np.float32) for part in columns]
 
     def add_rows(rows: slice) -> None:
@@ -181,4 +162,4 @@ def _add_blocks(pair: _Pair, bandwidths: np.ndarray, weights: np.ndarray, sums: 
                 sums[index, rows] += pair.measure_kernel(half, rows, part, bandwidth, out) @ part_weights
 
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(add_rows, _split(len(sums[0]), QUERIES_PER_BLOCK)))
+        list(pool.map(add_rows, list_blocks(len(sums[0]), QUERIES_PER_BLOCK)))

@@ -1,10 +1,9 @@
 """Nearest neighbours among other bags, and the vote graph made of them.
 
-Small sets are searched exactly: faiss proposes a few more than k candidates, which are then measured again pair
-by pair and ordered by (distance, index), so that blocks, threads and ties change nothing.
-Beyond `EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), and are measured from the full vectors,
-provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure are searched
-exactly, however long it takes. Queries are searched in blocks, by threads.
+Small sets are searched exactly: faiss proposes a few more than k candidates, which are measured again pair by pair and
+ordered by (distance, index), so that blocks, threads and ties change nothing. Beyond `EXACT_PAIRS` pairs the candidates
+come from inverted lists (IVF), provided that these contain `LEAST_RECALL` of the true neighbours of a sample: features
+without structure are searched exactly, however long it takes. Queries are searched in blocks, by threads.
 """
 
 from __future__ import annotations
@@ -30,34 +29,24 @@ from segvote.kernels.points import (
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096
-# Bags of at least so many segments, as videos are, are searched one by one, in what lies before and behind them.
-# Smaller ones are searched together, which is quicker for them, and what is of the query's own bag is passed over.
+# Bags of at least so many segments, such as videos, are searched one by one, in the rows before and behind them: three
+# times as fast. Smaller ones are searched together, and candidates of the query's own bag are dropped.
 LEAST_RUN = 1000
 # Up to here the exact search takes seconds on two cores.
 EXACT_PAIRS = 25_000**2
 # A large set is searched approximately only if that finds this part of the true neighbours of a sample.
 LEAST_RECALL = 0.9
-# Rows of the vote graph, or of centred points, that are computed at once.
+# Rows of the vote graph that are computed at once.
 ROWS_PER_BLOCK = 65_536
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The nearest segments of other bags of every segment.
+    """The nearest segments of other bags of every segment."""
 
-    Attributes
-    ----------
-    squared
-        (n_segments, k) float64 squared distances, ascending; inf where there are fewer neighbours.
-    indices
-        (n_segments, k) integers; -1 where there are fewer.
-    recall
-        Part of the true neighbours among them: 1 where all pairs were looked at.
-    """
-
-    squared: np.ndarray
-    indices: np.ndarray
-    recall: float = 1.0
+    squared: np.ndarray  # (n_segments, k) float64 squared distances, ascending; inf where there are fewer
+    indices: np.ndarray  # (n_segments, k) int; -1 where there are fewer
+    recall: float = 1.0  # part of the true neighbours among them: 1 where all pairs were compared
 
     def __len__(self) -> int:
         return len(self.squared)
@@ -71,10 +60,6 @@ class Neighbours:
         """(n_segments, n_segments) their votes, see `build_vote_graph`."""
         return build_vote_graph(self.squared, self.indices, len(self))
 
-    def find_nearest(self, chosen: np.ndarray) -> np.ndarray:
-        """(n_segments,) squared distance to the nearest neighbour that is (n_segments,) chosen; inf: there is none."""
-        return np.where(chosen[self.indices] & (self.indices >= 0), self.squared, np.inf).min(axis=1, initial=np.inf)
-
 
 def search_neighbours(
     queries: np.ndarray,
@@ -83,23 +68,14 @@ def search_neighbours(
     query_bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest voters of every query that are not of the query's own bag.
-
-    Parameters
-    ----------
-    queries, voters
-        (n_queries, d), (n_voters, d).
-    n_neighbors
-        How many are wanted.
-    query_bags, voter_bags
-        (n_queries,), (n_voters,) integers, or None: nothing is left out.
+    """Find the nearest voters (n_voters, d) of every query (n_queries, d) that are not of the query's own bag.
 
     Returns
     -------
-    squared_distances
-        (n_queries, n_neighbors) float64, ascending; inf where there are fewer neighbours than wanted.
-    indices
-        (n_queries, n_neighbors) int64; -1 where there are fewer.
+    squared_distances : (n_queries, n_neighbors) float64
+        Ascending; inf where there are fewer neighbours.
+    indices : (n_queries, n_neighbors) int64
+        -1 where there are fewer.
     """
     return search_with_recall(queries, voters, n_neighbors, query_bags, voter_bags)[:2]
 
@@ -111,9 +87,9 @@ def search_with_recall(
     query_bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """As `search_neighbours`, and the part of the true neighbours found: 1 exactly where all pairs were looked at.
+    """As `search_neighbours`, and the part of the true neighbours found: 1 exactly where all pairs were compared.
 
-    The recall of a large set is that of queries spread evenly over it.
+    The recall of a large set is measured on queries spread evenly over it.
     """
     check_finite(queries=queries, voters=voters)
     k = n_neighbors
@@ -125,17 +101,18 @@ def search_with_recall(
         if found is not None:
             return found
     centre = voters.mean(axis=0, dtype=np.float64)
-    points = _centre_all(voters, centre)
+    points = centre_points(voters, centre)
     runs = _find_runs(bags) if queries is voters and bags is not None else None
     if runs is not None:
-        return *search_in_blocks(partial(_search_beside, points, runs, k), _split_runs(runs), k), 1.0
-    asked = points if queries is voters else _centre_all(queries, centre)
+        blocks = [rows for bag in pairwise(runs) for rows in split_numbers(np.arange(*bag), QUERIES_PER_BLOCK)]
+        return *search_in_blocks(partial(_search_beside, points, runs, k), blocks, k), 1.0
+    asked = points if queries is voters else centre_points(queries, centre)
     blocks = split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK)
     return *search_in_blocks(partial(_search_block, asked, points, k, bags), blocks, k), 1.0
 
 
 def _find_runs(bags: Bags) -> np.ndarray | None:
-    """Where each bag of one set begins, and the end; None where bags are not in order, or too small to be worth it."""
+    """First row of each bag of one set, and the end; None where bags are not in order, or are small."""
     own, others = bags
     if own is not others and not np.array_equal(own, others):
         return None
@@ -143,13 +120,8 @@ def _find_runs(bags: Bags) -> np.ndarray | None:
     return starts if np.diff(own).min(initial=0) >= 0 and len(own) >= LEAST_RUN * (len(starts) - 1) else None
 
 
-def _split_runs(runs: np.ndarray) -> list[np.ndarray]:
-    """Blocks of queries, each of one bag."""
-    return [rows for bag in pairwise(runs) for rows in split_numbers(np.arange(*bag), QUERIES_PER_BLOCK)]
-
-
 def _search_beside(points: np.ndarray, runs: np.ndarray, k: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest points before and behind the bag that the rows are of."""
+    """The nearest points before and behind the bag of the rows."""
     place = int(np.searchsorted(runs, rows[0], side="right"))
     start, stop = int(runs[place - 1]), int(runs[place])
     sides = ((points[:start], 0), (points[stop:], stop))
@@ -159,17 +131,10 @@ def _search_beside(points: np.ndarray, runs: np.ndarray, k: int, rows: np.ndarra
     return keep_nearest(points[rows], points, np.concatenate(found, axis=1), k)
 
 
-def _centre_all(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    centred = np.empty(points.shape, np.float32)
-    for rows in list_blocks(len(points), ROWS_PER_BLOCK):
-        centred[rows] = centre_points(points[rows], centre)
-    return centred
-
-
 def _search_block(
     points: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None, asked: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ask for more and more candidates until every query, of the points that are asked for, has k from other bags."""
+    """Search more and more candidates until every point that is asked for has k from other bags."""
     queries = points[asked]
     squared = np.full((len(queries), k), np.inf)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
@@ -199,14 +164,10 @@ def _search_candidates(queries: np.ndarray, voters: np.ndarray, n_candidates: in
 
 
 def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voters: int) -> sparse.csr_matrix:
-    """Turn neighbours into votes with a bandwidth of each query's own.
+    """(n_queries, n_voters) sparse votes of neighbours; rows sum to one, or are empty without neighbours.
 
-    ``s_i`` is half the distance to the farthest neighbour, and squared distances are taken relative to the
-    nearest: ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
-
-    Returns
-    -------
-    (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty without neighbours.
+    The bandwidth ``s_i`` of a query is half the distance to the farthest neighbour, and squared distances are relative
+    to the nearest: ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
     """
     n_neighbours = [(indices[rows] >= 0).sum(axis=1) for rows in list_blocks(len(indices), ROWS_PER_BLOCK)]
     pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_neighbours]))])

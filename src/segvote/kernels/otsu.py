@@ -8,17 +8,12 @@ import numpy as np
 
 
 def otsu_threshold(values: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Split values in two so that the variance between the parts is greatest.
+    """The threshold that splits values (n,) in two parts with the greatest variance between them.
 
     Every gap between neighbouring sorted values is tried; the threshold is the middle of the best one. Equal values
     cannot be split: if all are equal, the threshold is that value.
 
-    Parameters
-    ----------
-    values
-        (n,) with n >= 1.
-    weights
-        (n,) positive, for example areas; default 1.
+    Weights (n,) are positive, for example areas; default 1.
     """
     return split_otsu(values, weights)[0]
 
@@ -70,12 +65,9 @@ MAX_SPLIT = 256
 
 
 def split_in_three(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """The two thresholds that split weighted values in three parts with the greatest variance between them.
+    """The two thresholds that split weighted values (n,) in three parts with the greatest variance between them.
 
-    Parameters
-    ----------
-    values, weights : (n,)
-        Values, and their positive weights. Where fewer than three values differ, both thresholds are the highest.
+    Where fewer than three values differ, both thresholds are the highest value.
     """
     order = np.argsort(values, kind="stable")
     ranked, mass = np.asarray(values, dtype=np.float64)[order], np.asarray(weights, dtype=np.float64)[order]

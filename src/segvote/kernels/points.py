@@ -34,7 +34,7 @@ def split_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
 def search_in_blocks(
     search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], blocks: Sequence[np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What `search` finds for blocks that hold the number of each query once, by as many threads as there are cores."""
+    """Results of `search` for blocks that hold the number of each query once, by as many threads as there are cores."""
     n_queries = sum(map(len, blocks))
     squared, indices = np.empty((n_queries, k)), np.empty((n_queries, k), np.int64)
     # All threads may help where there is one block: there is nothing that their number could change. Otherwise OpenMP
@@ -54,7 +54,7 @@ def _compute_alone() -> None:
 
 
 def check_finite(**arrays: np.ndarray) -> None:
-    """Refuse NaN and infinity, naming the array and the first row that has one."""
+    """Reject NaN and infinity, naming the array and the first row that has one."""
     for name, array in arrays.items():
         # The sum is finite exactly when all entries are (or nearly overflow), and needs no array of its own.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -78,21 +78,9 @@ def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
 def keep_nearest(
     queries: np.ndarray, voters: np.ndarray, candidates: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Measure candidates and keep the k nearest, ties by index.
+    """The k nearest of the candidates (n_queries, m), numbers of voters or -1, ties by index; as `search_neighbours`.
 
-    Parameters
-    ----------
-    queries, voters
-        (n_queries, d), (n_voters, d) float32.
-    candidates
-        (n_queries, m) numbers of voters; -1: none.
-    k
-        How many are kept.
-
-    Returns
-    -------
-    squared_distances, indices
-        As from `search_neighbours`.
+    Queries and voters are float32.
     """
     squared = np.full((len(queries), k), np.inf)
     indices = np.full((len(queries), k), -1, dtype=np.int64)

@@ -9,7 +9,7 @@ from segvote.masks.drawing import (
     draw_mask,
     scale_heat,
 )
-from segvote.masks.sharpen import Superpixels, sharpen
+from segvote.masks.sharpen import Superpixels
 
 __all__ = [
     "WAYS",
@@ -20,5 +20,4 @@ __all__ = [
     "check_way",
     "draw_mask",
     "scale_heat",
-    "sharpen",
 ]

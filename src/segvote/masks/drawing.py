@@ -33,26 +33,15 @@ PictureReader = Callable[[int], np.ndarray]
 
 @dataclass(frozen=True)
 class Drawing:
-    """How the masks of a run are drawn: small, and the same for all images.
+    """How the masks of a run are drawn: the same for all images."""
 
-    Attributes
-    ----------
-    way : str
-        ``regions``, ``lines`` or ``segments``.
-    reason : str
-        Why, for the report.
-    filter, low, high : LineFilter, float, float
-        Of lines: see `segvote.masks.lines.draw_lines`.
-    refine, refine_sha256, device : str
-        The network that redraws regions after the vote, its files' content, and where it runs; see
-        `segvote.features.networks.sam`. Empty: none.
-    """
-
-    way: str
-    reason: str = ""
+    way: str  # regions, lines or segments
+    reason: str = ""  # for the report
+    # Of lines, see `segvote.masks.lines.draw_lines`.
     filter: LineFilter = FILTERS[0]
     low: float = 0.0
     high: float = 0.0
+    # The network that redraws regions, see `segvote.features.networks.sam`; empty: none.
     refine: str = ""
     refine_sha256: str = ""
     device: str = ""
@@ -78,25 +67,10 @@ def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) ->
 def draw_mask(
     decided: Decided, superpixels: Superpixels | None, drawing: Drawing, size: int, read_picture: PictureReader
 ) -> np.ndarray:
-    """Draw the mask of an image.
+    """(h, w) bool: the mask of an image whose longer side is `size`, at working size or larger, up to `DRAWN_SIZE`.
 
-    Parameters
-    ----------
-    decided : Decided
-        Its segments and the result of the vote for them.
-    superpixels : Superpixels or None
-        Along which regions are drawn; None: whole segments.
-    drawing : Drawing
-        The way of the run.
-    size : int
-        Longer side of the image in pixels.
-    read_picture : callable
-        Gives the image at a longer side of at most so many pixels; called only where its pixels are needed.
-
-    Returns
-    -------
-    ndarray
-        (height, width) bool: at working size, or larger, up to `DRAWN_SIZE`; to be enlarged to that of the image.
+    Regions are drawn along superpixels; without them, whole segments. The picture is read only where its pixels are
+    needed.
     """
     if drawing.way == "segments" or superpixels is None or not decided.selected.any():
         return decided.selected.take(decided.labels)

@@ -21,20 +21,7 @@ NOISE = 10.0
 
 
 def refine_outline(lab: np.ndarray, coarse: np.ndarray) -> np.ndarray:
-    """Redraw a mask at the size of the photograph.
-
-    Parameters
-    ----------
-    lab : ndarray
-        (H, W, 3) float32, the photograph in Lab.
-    coarse : ndarray
-        (h, w) bool, the mask at working size, which is smaller.
-
-    Returns
-    -------
-    ndarray
-        (H, W) bool.
-    """
+    """(H, W) bool: a mask (h, w) redrawn at the size of the photograph, (H, W, 3) float32 in Lab."""
     if coarse.all() or not coarse.any():
         return np.full(lab.shape[:2], coarse.any())
     signed = measure_signed_distance(coarse)

@@ -257,11 +257,10 @@ def measure_confidence(found: Vote, test: PermutationTest | None = None, contrad
     table, selected = found.table, found.selected
     test = run_permutation_test(found) if test is None else test
     held_out = table.smooth(score_held_out(found), found.params.smoothing)
+    overlaps = [measure_overlap(table.areas, one, selected) for one in found.agreement.selections]
     signs = {
         "separability": float(np.mean(measure_separability(table, found.scores))),
-        "agreement": float(
-            np.mean([measure_overlap(table.areas, one, selected) for one in found.agreement.selections])
-        ),
+        "agreement": float(np.mean(overlaps)),
         "contrast": measure_contrast_sign(table, selected),
         # Images excluded as likely mislabelled count too: leaving them out would flatter folders that differ by chance.
         "power": measure_power(table.measure_top(held_out, EVIDENCE_SHARE), table.positive),

@@ -26,7 +26,7 @@ TOLERANCE, MAX_ITERATIONS = 1e-9, 500
 # that distance a segment of the same image gets a twentieth of a correction.
 WIDTH = 1 / 3
 N_TYPICAL = 10
-N_SAMPLED = 64
+N_WIDTH_SAMPLES = 64
 # A mistake is mostly one of its image: part of a correction that others get.
 ELSEWHERE = 0.3
 # Similarities below count as 0.
@@ -47,7 +47,7 @@ class Similarity:
     @cached_property
     def width(self) -> float:
         """In squared distance, from a sample of segments; 0 where even the tenth neighbours are equal."""
-        sample, typical = np.unique(np.linspace(0, len(self._X) - 1, N_SAMPLED).astype(np.int64)), []
+        sample, typical = np.unique(np.linspace(0, len(self._X) - 1, N_WIDTH_SAMPLES).astype(np.int64)), []
         for segment in map(int, sample):
             others = self._measure_distances(segment)[self._images != self._images[segment]]
             if len(others):

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.kernels.otsu import split_in_three
+from segvote.method.decide import select_above
 from segvote.method.table import apply_labels
 from segvote.method.vote import Vote, select_by_thresholds
 
@@ -59,9 +60,11 @@ def find_extents(found: Vote) -> Extents:
     selections[0] &= selections[1]
     selections[2] |= selections[1]
     adjacent, shares = join_adjacent(len(table), table.edges), np.zeros(len(table))
-    current = selections[2]
+    current, may_join = selections[2], table.is_candidate & (found.user_labels != 0)
     for number in range(1, GROWTH_ROUNDS[-1] + 1):
-        joined, share = grow(found, adjacent, current)
+        ring = find_ring(adjacent, current) & may_join
+        share = found.counted_graph @ (current | ring).astype(np.float64)
+        joined = ring & (share > GROWTH_BOUND)
         shares[joined] = share[joined]
         current = current | joined
         if number in GROWTH_ROUNDS:
@@ -87,38 +90,13 @@ def join_adjacent(n_segments: int, edges: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n_segments, n_segments))
 
 
-def grow(found: Vote, adjacent: sparse.csr_matrix, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One round of growth.
-
-    Returns
-    -------
-    joined : (n_segments,) bool
-        Adjacent segments of *with* images that join the selection (n_segments,).
-    shares : (n_segments,)
-        Share of each segment's neighbours that are selected or adjacent to a selected segment.
-    """
-    ring = find_ring(adjacent, selected) & found.table.is_candidate & (found.user_labels != 0)
-    shares = found.counted_graph @ (selected | ring).astype(np.float64)
-    return ring & (shares > GROWTH_BOUND), shares
-
-
 def find_ring(adjacent: sparse.csr_matrix, selected: np.ndarray) -> np.ndarray:
     """(n_segments,) bool: segments adjacent to a selection."""
     return (adjacent @ selected.astype(np.float64) > 0) & ~selected
 
 
 def apply_levels(found: Vote, extents: Extents, levels: np.ndarray | int) -> Vote:
-    """The vote with the selection of a level for each image, and thresholds and scores from which it follows.
-
-    Parameters
-    ----------
-    found : Vote
-        As decided, at the default level.
-    extents : Extents
-        Of the same vote.
-    levels : (n_images,) int, or int
-        From 1 to `N_LEVELS`.
-    """
+    """The vote with the selection of a level for all images, or of each (n_images,), and its thresholds and scores."""
     table = found.table
     levels = np.broadcast_to(np.asarray(levels), (table.n_images,))
     thresholds, scores, selected = decide_levels(extents, levels, found.scores, table.images)
@@ -131,8 +109,7 @@ def decide_levels(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Thresholds (n_images,), scores (n_segments,) and selection (n_segments,) at the level (n_images,) of each image.
 
-    Segments that joined by growth get the score that their share of neighbours stands for, between the threshold and
-    the best score of their image.
+    Segments that joined by growth get a score between the threshold and the best score of their image, by their share.
     """
     n_images = len(levels)
     thresholds = extents.thresholds[np.minimum(levels, 3) - 1, np.arange(n_images)]
@@ -151,7 +128,7 @@ def decide_levels(
 def select_unseen(
     scores: np.ndarray, areas: np.ndarray, edges: np.ndarray, shares: np.ndarray, threshold: float, level: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """The selection of an image never seen at a level.
+    """Selection (n_segments,) of an image never seen at a level, and the scores and threshold from which it follows.
 
     Parameters
     ----------
@@ -165,20 +142,10 @@ def select_unseen(
         Score above which segments are selected at the default level.
     level : int
         From 1 to `N_LEVELS`.
-
-    Returns
-    -------
-    selected : (n_segments,) bool
-        At least the segment with the highest score.
-    scores : (n_segments,)
-        In which segments that joined by growth exceed the threshold.
-    threshold : float
-        Of the level.
     """
     low, high = split_in_three(scores, areas)
     cut = (max(high, threshold), threshold, min(low, threshold))[min(level, 3) - 1]
-    selected = scores > cut
-    selected[np.argmax(scores)] = True
+    selected = select_above(scores, cut)
     adjacent, raised = join_adjacent(len(scores), edges), scores.copy()
     for _ in range(GROWTH_ROUNDS[level - 4] if level > 3 else 0):
         joined = find_ring(adjacent, selected) & (shares > GROWTH_BOUND)

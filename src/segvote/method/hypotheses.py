@@ -13,12 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from segvote.method.decide import (
-    measure_consistency,
-    measure_outline_contrast,
-    select,
-    select_separable,
-)
+from segvote.method.decide import measure_consistency, measure_outline_contrast, select, select_separable
 from segvote.method.graph import N_NEIGHBORS, exclude_voters
 from segvote.method.table import SegmentTable, apply_labels, make_folds
 from segvote.method.walk import measure_border_prior, walk, walk_from_labels
@@ -118,11 +113,9 @@ class VoteInputs:
     def exclude(self, images: np.ndarray) -> VoteInputs:
         """The inputs without the votes of some images (n_images,) bool."""
         inputs = replace(self, excluded=images)
-        return (
-            inputs
-            if self.walk_graph is None
-            else replace(inputs, walk_graph=exclude_voters(self.walk_graph, inputs.silent))
-        )
+        if self.walk_graph is not None:
+            inputs = replace(inputs, walk_graph=exclude_voters(self.walk_graph, inputs.silent))
+        return inputs
 
     def measure_prior(self, hypothesis: Hypothesis) -> np.ndarray:
         """(n_segments,) background prior under a hypothesis."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from segvote.evaluation.rules import RULES
 from segvote.io.files import write_text
 from segvote.io.tables import write_csv, write_json
 from segvote.metrics.overlap import VIDEO_THRESHOLD
-from segvote.report.figures import Line, draw_lines
+from segvote.report.figures import draw_curves
 from segvote.report.markup import escape, format_page
 from segvote.report.pictures import format_examples, format_heat_maps
 from segvote.report.tables import NONE, format_html, format_markdown, set_off_best
@@ -73,7 +73,7 @@ def _list_cells(comparison: Comparison, result: Result) -> list[str]:
         f"{matched.mean:.2f}",
         f"{result.measure_ious().mean():.3f}",
         f"{result.measure_limits().mean():.3f}",
-        f"{result.segment_ap:.3f}",
+        f"{result.ranking.segment_ap:.3f}",
         "" if difference is None else f"{difference.mean:+.3f}".replace("-", "−"),
         "" if difference is None else f"{difference.p_value:.3f}",
         f"{result.seconds:.1f}",
@@ -85,7 +85,7 @@ def write_comparison(comparison: Comparison, title: str = "Comparison", examples
 
     `examples` is Figure 1 as HTML, from `format_examples`.
     """
-    folder, figures = comparison.folder, list(_list_figures(comparison))
+    folder, figures = comparison.folder, [_list_figures(comparison, one) for one in comparison.results]
     write_text(folder / "comparison.md", format_markdown(list_comparison_rows(comparison)))
     write_csv(folder / "comparison.csv", figures, list(figures[0]))
     write_json(folder / "comparison.json", figures)
@@ -93,22 +93,21 @@ def write_comparison(comparison: Comparison, title: str = "Comparison", examples
     return folder / "comparison.html"
 
 
-def _list_figures(comparison: Comparison) -> Iterator[dict]:
-    """One record per combination; figures of failed ones are None."""
-    for result in comparison.results:
-        record = {**vars(result.combination), "reason": result.reason, "n_images": len(result.names)}
-        figures = dict.fromkeys(
-            [*(f"corloc_{name}" for name in (*RULES, "low", "high")), "miou", "limit_miou"]
-            + ["segment_ap", "pixel_ap", "seconds"]
-        )
-        if result.is_good:
-            corloc = {rule: comparison.measure_corloc(result, rule) for rule in RULES}
-            figures |= {f"corloc_{rule}": one.mean for rule, one in corloc.items()}
-            figures |= {"corloc_low": corloc["common"].low, "corloc_high": corloc["common"].high}
-            figures |= {"miou": float(result.measure_ious().mean()), "seconds": result.seconds}
-            figures |= {"limit_miou": float(result.measure_limits().mean())}
-            figures |= {"segment_ap": result.segment_ap, "pixel_ap": result.pixel_ap}
-        yield record | figures
+def _list_figures(comparison: Comparison, result: Result) -> dict[str, object]:
+    """A record for tables and programs; one that failed has its reason and no figures."""
+    record = {**vars(result.combination), "reason": result.reason, "n_images": len(result.names)}
+    corloc = {rule: comparison.measure_corloc(result, rule) for rule in result.overlaps}
+    record |= {f"corloc_{rule}": corloc[rule].mean if rule in corloc else None for rule in RULES}
+    common, good = corloc.get("common"), result.is_good
+    return record | {
+        "corloc_low": common and common.low,
+        "corloc_high": common and common.high,
+        "miou": float(result.measure_ious().mean()) if good else None,
+        "limit_miou": float(result.measure_limits().mean()) if good else None,
+        "segment_ap": result.ranking.segment_ap if good else None,
+        "pixel_ap": result.ranking.pixel_ap if good else None,
+        "seconds": result.seconds if good else None,
+    }
 
 
 def format_comparison_page(comparison: Comparison, title: str, examples: str = "") -> str:
@@ -121,13 +120,8 @@ def format_comparison_page(comparison: Comparison, title: str, examples: str = "
     notes = [f"{names[one.combination]}: {note}" for one in comparison.good for note in one.notes]
     sections += _list_notes("Warnings of voters", notes)
     if comparison.good:
-        best = sorted(comparison.good, key=lambda one: -one.pixel_ap)[:N_CURVES]
-        curves = draw_lines(
-            [
-                Line(f"{names[one.combination]} {one.pixel_ap:.2f}", one.curve.recall, one.curve.precision)
-                for one in best
-            ]
-        )
+        best = sorted(comparison.good, key=lambda one: -one.ranking.pixel_ap)[:N_CURVES]
+        curves = draw_curves([(names[one.combination], one.ranking) for one in best])
         sections.append(("Precision over recall", f'<div class="curves"><figure>{curves}</figure></div>'))
     sections += [("Figure 1: examples of the data", examples)] if examples else []
     if heat_maps := format_heat_maps(comparison, names, N_IMAGES, N_METHODS):
@@ -258,12 +252,11 @@ def list_extent_rows(evaluation: Evaluation) -> Rows:
 
 def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) -> None:
     """Write a page: the figures, the curve, and a row per image."""
-    curve = evaluation.ranking.curve
     sections = [("Figures", format_html(list_evaluation_rows(evaluation)) + LIMIT_NOTE)]
     if evaluation.extents:
         sections.append(("Extents, by whole segments", format_html(list_extent_rows(evaluation))))
-    line = Line("pixels of all images", curve.recall, curve.precision)
-    sections.append(("Precision over recall", draw_lines([line])))
+    curves = draw_curves([("pixels of all images", evaluation.ranking)])
+    sections.append(("Precision over recall", curves))
     sections.append(("Images, the worst first", format_html(_list_image_rows(evaluation))))
     found = f"found means an overlap above {evaluation.threshold:g} ({evaluation.criterion} criterion)"
     subtitle = f"{evaluation.n_images} images with truth; {found}"

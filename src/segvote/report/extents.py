@@ -10,7 +10,7 @@ from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
 from segvote.method.extents import N_LEVELS
 from segvote.report.markup import escape
-from segvote.report.thumbnails import Thumbnail, encode_picture, make_grey, try_image
+from segvote.report.thumbnails import Thumbnail, encode_picture, make_grey, read_picture
 from segvote.run.run import Run
 from segvote.steps.extent import decide_extents
 from segvote.types import WITH
@@ -63,8 +63,7 @@ def find_chosen(run: Run, index: int, selections: np.ndarray) -> int:
 
 def draw_levels(run: Run, index: int, selections: np.ndarray) -> list[Thumbnail]:
     """An image of the run at each extent (N_LEVELS, n_segments), with the outline of its mask."""
-    bag, labels = run.bags[index], run.read_segments(index)["labels"]
-    image = try_image(run.find_image(index), (bag.height, bag.width), SIZE)[0]
+    labels, image = run.read_segments(index)["labels"], read_picture(run.find_image(index), SIZE)
     if image is None:
         scale = SIZE / max(labels.shape)
         image = make_grey(tuple(max(1, round(side * scale)) for side in labels.shape))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from segvote.evaluation.evaluate import Ranking
 from segvote.io.overlays import COLOURS, STOPS
 from segvote.report.markup import escape, format_number, format_share
 
@@ -126,18 +127,10 @@ LINE_COLOURS = ("currentColor", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e6
 DASHES = ("", "7 3", "2 3")
 
 
-class Line(NamedTuple):
-    """One curve, with its name in the legend."""
-
-    name: str
-    recall: Sequence[float]
-    precision: Sequence[float]
-
-
-def draw_lines(lines: Sequence[Line]) -> str:
-    """Precision over recall as one ``<svg>``, the most important line first."""
-    height = max(BELOW, TOP + PITCH * (len(lines) + 1))
-    parts = [_draw_line(line, number) for number, line in reversed(list(enumerate(lines)))]
+def draw_curves(rankings: Sequence[tuple[str, Ranking]]) -> str:
+    """Precision over recall as one ``<svg>``, by name, the most important curve first."""
+    height = max(BELOW, TOP + PITCH * (len(rankings) + 1))
+    parts = [_draw_curve(*named, number) for number, named in reversed(list(enumerate(rankings)))]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lines" viewBox="0 0 560 {height}" role="img" '
         f'font-family="system-ui, sans-serif" font-size="12" fill="currentColor">'
@@ -159,14 +152,14 @@ def _draw_axes() -> str:
     return "".join(parts)
 
 
-def _draw_line(line: Line, number: int) -> str:
-    """A curve and its key in the legend."""
+def _draw_curve(name: str, ranking: Ranking, number: int) -> str:
+    """A curve and its key in the legend, with the average precision."""
     colour, dash = LINE_COLOURS[number % len(LINE_COLOURS)], DASHES[number // len(LINE_COLOURS) % len(DASHES)]
     look = f'fill="none" stroke="{colour}" stroke-width="{1.5 if number else 2.4}" stroke-dasharray="{dash}"'
     points = " ".join(
-        f"{LEFT + PLOT[0] * x:.1f},{TOP + PLOT[1] * (1 - y):.1f}"
-        for x, y in zip(line.recall, line.precision, strict=True)
+        f"{LEFT + PLOT[0] * recall:.1f},{TOP + PLOT[1] * (1 - precision):.1f}"
+        for recall, precision in zip(ranking.recall, ranking.precision, strict=True)
     )
-    name, x, y = escape(line.name), LEFT + PLOT[0] + 18, TOP + 8 + PITCH * number
-    key = f'<path d="M{x} {y}h22" {look}/><text x="{x + 28}" y="{y + 4}">{name}</text>'
-    return f'<g><title>{name}</title><polyline points="{points}" {look} stroke-linejoin="round"/></g>{key}'
+    text, x, y = escape(f"{name} {ranking.pixel_ap:.2f}"), LEFT + PLOT[0] + 18, TOP + 8 + PITCH * number
+    key = f'<path d="M{x} {y}h22" {look}/><text x="{x + 28}" y="{y + 4}">{text}</text>'
+    return f'<g><title>{text}</title><polyline points="{points}" {look} stroke-linejoin="round"/></g>{key}'

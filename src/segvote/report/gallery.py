@@ -26,17 +26,12 @@ from segvote.types import WITH
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
 # Reading, scaling and writing pictures releases the GIL.
 N_THREADS = os.cpu_count() or 1
-TOO_LARGE = "no picture: the page would grow too large"
 
 
 def sort_bags(bags: Sequence[BagRecord]) -> list[int]:
     """Numbers of the bags in the order of the page."""
-
-    def rank(index: int) -> tuple[bool, float, float, str]:
-        bag = bags[index]
-        return bag.bag_label != WITH, -bag.uncertainty, -bag.score, bag.name
-
-    return sorted(range(len(bags)), key=rank)
+    ranks = [(bag.bag_label != WITH, -bag.uncertainty, -bag.score, bag.name) for bag in bags]
+    return sorted(range(len(bags)), key=ranks.__getitem__)
 
 
 def choose_ratio(bags: Sequence[BagRecord]) -> str:
@@ -57,7 +52,7 @@ def list_cards(run: Run) -> Iterator[str]:
     with ThreadPoolExecutor(N_THREADS) as pool:
         triplets = pool.map(lambda index: make_triplet(run, index, size, share), order)
         for rank, (index, made) in enumerate(zip(order, triplets, strict=True)):
-            triplet = made if spent < PAGE_BYTES else Triplet(problem=TOO_LARGE)
+            triplet = made if spent < PAGE_BYTES else Triplet()
             spent += triplet.n_bytes
             yield format_card(run.bags[index], triplet, rank, format_film(run, run.bags[index]))
 
@@ -65,70 +60,45 @@ def list_cards(run: Run) -> Iterator[str]:
 def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> str:
     """One card; `rank` is its place in the order of uncertainty, `film` the markup of a video's player."""
     bag_label, plain = escape(bag.bag_label), bag.name.removeprefix(f"{bag.bag_label}/")
-    name = escape(plain)
-    problem = f'<p class="problem">{escape(triplet.problem)}</p>' if triplet.problem else ""
+    name, stem = escape(plain), escape(quote(bag.stem, errors="surrogateescape"))
     return (
         f'<li class="card" data-label="{bag_label}" data-rank="{rank}" data-score="{bag.score}"'
         f' data-area="{bag.area}" data-name="{name}">\n'
         f'<button type="button" class="triplet">{_format_panes(bag, triplet, plain)}</button>\n'
         f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="bag-label {bag_label}">{bag_label}</span></div>\n'
-        f"{problem}{film}{_format_facts(bag)}{_format_files(bag)}</li>\n"
+        f"{film}{_format_facts(bag)}"
+        # Links that work while the page lies in its run folder; shown when a card is enlarged.
+        f'<p class="files">In the run folder: <a href="masks/{stem}.png">mask</a>, '
+        f'<a href="heatmaps/{stem}.jpg">heat map</a></p>\n</li>\n'
     )
 
 
 def _format_panes(bag: BagRecord, triplet: Triplet, name: str) -> str:
-    panes = (
-        (triplet.image, f"Image {name}", "no image"),
-        (triplet.heat, f"Heat map of {name}", "no heat map"),
-        (
-            triplet.mask,
-            f"Mask on {name}, {format_share(bag.area)} of the image",
-            "no mask" if bag.n_selected else "nothing selected",
-        ),
-    )
-    return "".join(
-        f'<span class="pane">{thumbnail.format(description)}</span>'
-        if thumbnail
-        else f'<span class="pane missing">{missing}</span>'
-        for thumbnail, description, missing in panes
-    )
+    empty = "no mask" if bag.n_selected else "nothing selected"
+    descriptions = (f"Image {name}", f"Heat map of {name}", f"Mask on {name}, {format_share(bag.area)} of the image")
+    panes = []
+    for picture, description, missing in zip(triplet, descriptions, ("no image", "no heat map", empty), strict=True):
+        content, mark = (picture.format(description), "") if picture else (missing, " missing")
+        panes.append(f'<span class="pane{mark}">{content}</span>')
+    return "".join(panes)
 
 
 def _format_facts(bag: BagRecord) -> str:
-    facts = _list_with_facts(bag) if bag.bag_label == WITH else _list_without_facts(bag)
-    rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    above = ' <span class="alarm">above</span>' if bag.score > bag.threshold else ""
+    facts = {"highest score": f"{format_number(bag.score)}{above}", "threshold": format_number(bag.threshold)}
+    facts |= {"segments": f"{bag.n_segments}"}
+    if bag.bag_label == WITH:
+        level = "high" if bag.uncertainty >= UNCERTAIN else ""
+        facts = {
+            "uncertainty": f"{bag.uncertainty:.2f}{draw_bar(bag.uncertainty / (2 * UNCERTAIN), level)}",
+            "score": format_number(bag.score),
+            "threshold": format_number(bag.threshold),
+            "area": format_share(bag.area),
+            "segments": f"{bag.n_selected} of {bag.n_segments}",
+        }
+    facts["pixels"] = f"{bag.width} × {bag.height}"
+    rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
     return f'<dl class="facts">{rows}</dl>\n'
-
-
-def _list_with_facts(bag: BagRecord) -> list[tuple[str, str]]:
-    level = "high" if bag.uncertainty >= UNCERTAIN else ""
-    return [
-        ("uncertainty", f"{bag.uncertainty:.2f}{draw_bar(bag.uncertainty / (2 * UNCERTAIN), level)}"),
-        ("score", format_number(bag.score)),
-        ("threshold", format_number(bag.threshold)),
-        ("area", format_share(bag.area)),
-        ("segments", f"{bag.n_selected} of {bag.n_segments}"),
-        ("pixels", f"{bag.width} × {bag.height}"),
-    ]
-
-
-def _list_without_facts(bag: BagRecord) -> list[tuple[str, str]]:
-    alarm = ' <span class="alarm">above</span>' if bag.score > bag.threshold else ""
-    return [
-        ("highest score", f"{format_number(bag.score)}{alarm}"),
-        ("threshold", format_number(bag.threshold)),
-        ("segments", f"{bag.n_segments}"),
-        ("pixels", f"{bag.width} × {bag.height}"),
-    ]
-
-
-def _format_files(bag: BagRecord) -> str:
-    """Links that work while the page lies in its run folder; shown when a card is enlarged."""
-    stem = escape(quote(bag.stem, errors="surrogateescape"))
-    return (
-        f'<p class="files">In the run folder: <a href="masks/{stem}.png">mask</a>, '
-        f'<a href="heatmaps/{stem}.jpg">heat map</a></p>\n'
-    )
 
 
 WIDTH, HEIGHT, HEAD = 480, 84, 16  # of a time line, in SVG units; of the line of text above it

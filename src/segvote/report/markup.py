@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import math
 import unicodedata
@@ -58,18 +60,32 @@ def format_grid(
     )
 
 
+def format_head(title: str, style: str, scripts: Sequence[str] = (), more: str = "") -> str:
+    """The head of a page up to its style; a policy admits the style and the scripts by their hashes, nothing else."""
+    admitted = " ".join(map(_hash, scripts)) or "'none'"
+    policy = (
+        f"default-src 'none'; img-src data:; media-src 'self' file:; style-src {_hash(style)}; script-src {admitted}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"{more}<title>{escape(title)} – segvote</title>\n<style>{style}</style>\n"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
 def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
     """A self-contained page without scripts; a section is its heading (text) and its content (HTML)."""
     body = "".join(f"<section><h2>{escape(head)}</h2>\n{content}</section>\n" for head, content in sections)
     style = "\n".join(read_static(name) for name in ("report.css", "compare.css"))
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
-        "style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)} – segvote</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f'<header><div><p class="over">segvote</p>\n<h1>{escape(title)}</h1>\n'
-        f"<p>{escape(subtitle)}</p></div></header>\n"
+        f'{format_head(title, style)}</head>\n<body>\n<header><div><p class="over">segvote</p>\n'
+        f"<h1>{escape(title)}</h1>\n<p>{escape(subtitle)}</p></div></header>\n"
         f"<main>\n{body}</main>\n</body>\n</html>\n"
     )
 

@@ -6,7 +6,6 @@ Scripts and styles are admitted by their hashes alone, so that nothing in a file
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from segvote.io.tables import format_json
 from segvote.report.extents import format_extents
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
-from segvote.report.markup import escape, read_static
+from segvote.report.markup import escape, format_head, read_static
 from segvote.report.summary import (
     format_confidence,
     format_drawing,
@@ -49,16 +48,13 @@ def write_report(run: Run) -> Path:
 
 def list_parts(run: Run) -> Iterator[str]:
     """The page from top to bottom, one card at a time."""
-    title = format_title(run)
-    yield _format_head(title, _name_page(run))
-    yield _format_header(run, title)
+    yield _format_top(run)
     yield _format_gallery_head(run)
     yield from list_cards(run)
-    yield "</ol>\n</section>\n"
-    yield format_figures(run)
+    yield f"</ol>\n</section>\n{format_figures(run)}"
     yield f'<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n{format_parameters(run)}'
-    yield "</section>\n"
-    yield f"</main>\n{read_static('dialog.html')}<script>{read_static('report.js')}</script>\n</body>\n</html>\n"
+    script = read_static("report.js")
+    yield f"</section>\n</main>\n{read_static('dialog.html')}<script>{script}</script>\n</body>\n</html>\n"
 
 
 def _name_page(run: Run) -> str:
@@ -76,32 +72,17 @@ def _is_current(path: Path, run: Run) -> bool:
         return f'content="{_name_page(run)}"'.encode() in file.read(HEAD_BYTES)
 
 
-def _format_head(title: str, name: str) -> str:
-    style, theme = read_static("report.css"), read_static("theme.js")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_format_policy()}">\n'
-        f'<meta name="segvote-page" content="{name}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<title>{escape(title)} – segvote</title>\n<link rel="icon" href="{ICON}">\n'
-        f"<style>{style}</style>\n<script>{theme}</script>\n</head>\n"
+def _format_top(run: Run) -> str:
+    """The head of the page, and everything above the gallery."""
+    title, settings = format_title(run), run.settings
+    theme, script = read_static("theme.js"), read_static("report.js")
+    named = (
+        f'<meta name="segvote-page" content="{_name_page(run)}">\n<meta name="color-scheme" content="light dark">\n'
+        f'<link rel="icon" href="{ICON}">\n'
     )
-
-
-def _format_policy() -> str:
-    scripts = " ".join(f"'{_hash(read_static(name))}'" for name in ("theme.js", "report.js"))
-    style = _hash(read_static("report.css"))
-    return (
-        f"default-src 'none'; img-src data:; media-src 'self' file:; style-src '{style}'; script-src {scripts}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _format_header(run: Run, title: str) -> str:
-    settings = run.settings
     method = f"Voter {settings.voter}, features {settings.features}, segmenter {settings.segmenter}"
     return (
+        f"{format_head(title, read_static('report.css'), (theme, script), named)}<script>{theme}</script>\n</head>\n"
         '<body>\n<a class="skip" href="#gallery">Skip to the gallery</a>\n'
         '<header><div><p class="over">segvote report</p>\n'
         f"<h1>{escape(title)}</h1>\n<p>{escape(method)}</p></div>\n"
@@ -118,7 +99,3 @@ def _format_gallery_head(run: Run) -> str:
         f'<p class="legend"><span>unlikely</span>{draw_heat_scale()}<span>likely</span></p></div>\n'
         f'{controls}<ol id="cards" class="{choose_ratio(run.bags)}">\n'
     )
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

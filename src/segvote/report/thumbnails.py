@@ -1,19 +1,17 @@
-"""Small pictures for a page: image, heat map and mask of one bag, within a number of bytes.
-
-A picture that is missing or has changed since the run gives a reason instead of an error.
-"""
+"""Small pictures for a page: image, heat map and mask of one bag, within a number of bytes."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 
 from segvote.errors import UnreadableImageError
-from segvote.io.images import read_image_size, read_small_image, resize_image
+from segvote.io.images import read_small_image, resize_image
 from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.report.markup import escape
 from segvote.run.run import Run
@@ -53,19 +51,17 @@ def format_picture(picture: np.ndarray, name: str) -> str:
     return encode_picture(picture).format(name)
 
 
-@dataclass(frozen=True)
-class Triplet:
-    """Image, heat map and mask of one bag; None where there is none, and then `problem` may give the reason."""
+class Triplet(NamedTuple):
+    """Image, heat map and mask of one bag; None where there is none."""
 
     image: Thumbnail | None = None
     heat: Thumbnail | None = None
     mask: Thumbnail | None = None
-    problem: str = ""
 
     @property
     def n_bytes(self) -> int:
         """Base64 characters of all three."""
-        return sum(one.n_bytes for one in (self.image, self.heat, self.mask) if one)
+        return sum(one.n_bytes for one in self if one)
 
 
 def choose_size(n_images: int) -> int:
@@ -78,46 +74,33 @@ def make_triplet(run: Run, index: int, size: int, max_bytes: int) -> Triplet:
 
     Quality is lowered until all three take at most `max_bytes` base64 characters.
     """
-    bag = run.bags[index]
-    image, image_problem = try_image(run.find_image(index), (bag.height, bag.width), size)
-    heat, heat_problem = _try_read(run.folder.heatmap_path(bag.stem), size, "the heat map")
-    mask, mask_problem = _try_mask(run, index, image, size) if bag.n_selected else (None, "")
-    problem = "; ".join(filter(None, [image_problem, heat_problem, mask_problem]))
+    bag, image = run.bags[index], read_picture(run.find_image(index), size)
+    heat = read_picture(run.folder.heatmap_path(bag.stem), size)
+    mask = _draw_mask(run, index, image, size) if bag.n_selected else None
     for quality in QUALITIES:
-        shown = [None if one is None else encode_picture(one, quality) for one in (image, heat, mask)]
-        triplet = Triplet(shown[0], shown[1], shown[2], problem)
+        triplet = Triplet(*(None if one is None else encode_picture(one, quality) for one in (image, heat, mask)))
         if triplet.n_bytes <= max_bytes:
             break
     return triplet
 
 
-def try_image(path: Path, shape: tuple[int, int], size: int) -> tuple[np.ndarray | None, str]:
-    """An image, its longest side at most `size` pixels; None and the reason where it is missing or not of `shape`."""
-    if not path.exists():
-        return None, "the image is no longer where it was during the run"
-    image, problem = _try_read(path, size, "the image")
-    if image is not None and read_image_size(path) != shape:
-        return None, "the image has changed since the run: its size is another"
-    return image, problem
-
-
-def _try_read(path: Path, size: int, what: str) -> tuple[np.ndarray | None, str]:
+def read_picture(path: Path, size: int) -> np.ndarray | None:
+    """An image, its longest side at most `size` pixels; None where it is missing or cannot be read."""
     try:
-        return read_small_image(path, size), ""
-    except UnreadableImageError as error:
-        return None, f"{what} cannot be shown: {str(error).removeprefix(f'{path}: ')}"
+        return read_small_image(path, size)
+    except UnreadableImageError:
+        return None
 
 
-def _try_mask(run: Run, index: int, image: np.ndarray | None, size: int) -> tuple[np.ndarray | None, str]:
-    path = run.folder.mask_path(run.bags[index].stem)
+def _draw_mask(run: Run, index: int, image: np.ndarray | None, size: int) -> np.ndarray | None:
     try:
         mask = run.read_mask(index)
-    except UnreadableImageError as error:
-        return None, f"the mask cannot be shown: {str(error).removeprefix(f'{path}: ')}"
+    except UnreadableImageError:
+        return None
     if image is None:  # the mask alone still shows where the object was
         image = make_grey(resize_image(mask.astype(np.uint8), size).shape)
     small = cv2.resize(mask.astype(np.float32), image.shape[1::-1], interpolation=cv2.INTER_AREA) >= 0.5
-    return blend_mask(image, small), ""
+    return blend_mask(image, small)
 
 
 def make_grey(shape: tuple[int, ...]) -> np.ndarray:

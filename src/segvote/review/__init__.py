@@ -1,1 +1,1 @@
-"""The browser application: look at masks, click what is wrong, watch everything vote again."""
+"""The browser application: shows masks, takes corrections and votes again."""

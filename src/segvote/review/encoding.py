@@ -72,7 +72,7 @@ def rank_images(snapshot: Snapshot) -> np.ndarray:
     """
     signs = (measure_closeness(snapshot), snapshot.disagreement, snapshot.redrawn)
     inside, outside = np.flatnonzero(snapshot.positive), np.flatnonzero(~snapshot.positive)
-    priority = np.zeros(snapshot.n_bags)
+    priority = np.zeros(len(snapshot.positive))
     for sign in signs:
         priority[inside] += _rank(sign[inside]) / len(signs)
     priority = np.where(snapshot.corrected, priority / CORRECTED_DISCOUNT, priority)

@@ -172,18 +172,17 @@ class Engine(Actions):
     # The second thread.
 
     def _vote_on(self) -> None:
-        while self._wait_for_vote():
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._waiting or self._stop)
+                self._waiting = False
+            if self._stop:
+                return
             try:
                 self.settle()
                 self._recover()
             except Exception as error:  # as in the first thread
                 self._fail(error)
-
-    def _wait_for_vote(self) -> bool:
-        with self._wake:
-            self._wake.wait_for(lambda: self._waiting or self._stop)
-            self._waiting = False
-            return not self._stop
 
     def settle(self) -> Voted:
         """Vote on all actions of the log; the result is that of `annotate`."""

@@ -68,12 +68,6 @@ class Overlaps:
         return estimate_rest([self._known[bag][1] for bag in self._list_accepted(snapshot) if bag in self._known])
 
 
-def is_written(voted: Voted) -> bool:
-    """Whether the files of the run are those of this vote and these corrections."""
-    record = voted.opened.folder.read_record()
-    return record.complete and record.key == voted.opened.key
-
-
 def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
     """Write masks, heat maps, the COCO file, votes, model and report of a run after a vote."""
     from segvote.report import write_report

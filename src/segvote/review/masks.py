@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -47,7 +46,7 @@ def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
 
     0 for bags whose mask cannot be read, and for all where masks are lines, which differ from segments by design.
     """
-    unlike = np.zeros(snapshot.n_bags)
+    unlike = np.zeros(len(run))
     for bag in np.flatnonzero(snapshot.positive & (run.drawing.way == "regions")):
         labels = run.read_segments(int(bag))["labels"]
         try:
@@ -79,7 +78,7 @@ class Masks:
         self.run = run
         self._drawing = threading.Lock()
         # One bit per pixel, and the shape.
-        self._kept: OrderedDict[tuple[int, int], tuple[np.ndarray, tuple[int, ...]]] = OrderedDict()
+        self._kept: dict[tuple[int, int], tuple[np.ndarray, tuple[int, ...]]] = {}
         self._get_canvas = lru_cache(MAX_CANVASES)(lambda bag: Canvas((run.bags[bag].height, run.bags[bag].width)))
 
     def draw(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> np.ndarray:
@@ -99,9 +98,8 @@ class Masks:
         if key not in self._kept:
             drawn = draw_segments(self.run, snapshot, bag)
             self._kept[key] = (np.packbits(drawn), drawn.shape)
-        self._kept.move_to_end(key)
-        while len(self._kept) > MAX_MASKS:
-            self._kept.popitem(last=False)
+            if len(self._kept) > MAX_MASKS:
+                del self._kept[next(iter(self._kept))]
         bits, (height, width) = self._kept[key]
         return np.unpackbits(bits, count=height * width).astype(bool).reshape(height, width)
 

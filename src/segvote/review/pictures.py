@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import threading
-from collections import OrderedDict
 from functools import lru_cache
 
 import cv2
@@ -17,7 +16,7 @@ from segvote.io.video.reading import VideoStream
 from segvote.run.run import Run
 from segvote.run.videos import KeyFrames
 from segvote.segmentation.hierarchy import cut_tree
-from segvote.steps.video.draw import SegmentedVideo
+from segvote.steps.video.draw import read_frame_labels
 
 IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
 # How many times fewer regions each level has than the segments, the coarsest first.
@@ -122,7 +121,7 @@ class Frames:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._reading = threading.Lock()
-        self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._pictures: dict[tuple[int, int], bytes] = {}
         self._carry_kept = lru_cache(MAX_MAPS)(self._carry)
 
     def list_numbers(self, bag: int) -> list[int]:
@@ -147,7 +146,7 @@ class Frames:
         return labels
 
     def _carry(self, bag: int, frame: int) -> np.ndarray:
-        return SegmentedVideo(self._open_keys(bag), self.run.find_source(bag)).read_labels(frame)
+        return read_frame_labels(self._open_keys(bag), self.run.find_source(bag), frame)
 
     def find_key(self, bag: int, frame: int, segment: int) -> tuple[int, np.ndarray]:
         """The key frame next to a frame of a video that shows a segment, by its number, and its label map (h, w)."""
@@ -173,11 +172,12 @@ class Frames:
         with self._reading:
             if (bag, frame) not in self._pictures:
                 self._read_from(bag, frame)
-            self._pictures.move_to_end((bag, frame))
             return self._pictures[bag, frame]
 
     def _read_from(self, bag: int, frame: int) -> None:
         """Keep the picture of a frame and of the few that follow it."""
+        if len(self._pictures) > MAX_PICTURES:
+            self._pictures.clear()
         for one in VideoStream(self.run.find_source(bag)):
             if one.index >= frame + N_AHEAD:
                 break
@@ -185,5 +185,3 @@ class Frames:
                 self._pictures[bag, one.index] = encode_jpeg(resize_image(one.image, PICTURE_SIZE), QUALITY)
         if (bag, frame) not in self._pictures:
             raise BadInputError(f"frame {frame} of {self.run.bags[bag].name} cannot be read any more; annotate again")
-        while len(self._pictures) > MAX_PICTURES:
-            self._pictures.popitem(last=False)

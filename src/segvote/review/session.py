@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from msgspec.structs import asdict as list_fields
@@ -19,12 +19,13 @@ from segvote.method.extents import N_LEVELS
 from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import describe_explanation, encode_update
 from segvote.review.engine import Engine
-from segvote.review.finishing import export_run, is_written
+from segvote.review.finishing import export_run
 from segvote.review.messages import ACTIONS, ExportFormat, Message, TakeBack, read_message
 from segvote.review.pictures import Pictures
 from segvote.run.run import Run
 from segvote.steps.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.steps.export import export
+from segvote.steps.reopening import list_run_bags
 
 
 class Session:
@@ -48,8 +49,7 @@ class Session:
         }
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Event] = set()
-        self._duplicates: list[NearDuplicate] | None = None
-        self._doctor, self._exporting = threading.Lock(), threading.Lock()
+        self._exporting = threading.Lock()
         self._export_step: dict[str, Any] = {}
         self._closing = False
 
@@ -141,22 +141,19 @@ class Session:
     def encode_update(self, since: int) -> bytes:
         return encode_update(self.engine.snapshot, since)
 
-    def get_frame_picture(self, bag: int, frame: int) -> bytes:
-        return self.engine.frames.get_picture(self.engine.check_bag(bag), frame)
-
     def get_frame_map(self, bag: int, frame: int) -> bytes:
         """Label map and levels of a frame of a video."""
-        return self.pictures.encode_labels(bag, self.engine.frames.read_labels(self.engine.check_bag(bag), frame))
+        return self.pictures.encode_labels(bag, self.engine.frames.read_labels(bag, frame))
 
     def describe_votes(self, bag: int, segment: int) -> dict[str, Any]:
         return describe_explanation(self.engine.explain(bag, segment), bag, segment)
 
+    @cached_property
+    def _duplicates(self) -> list[NearDuplicate]:
+        return find_duplicates(list_run_bags(self.run, self.engine.corrections))
+
     def describe_doctor(self) -> dict[str, Any]:
-        voted = self.engine.voting.get_voted()
-        with self._doctor:
-            if self._duplicates is None:
-                self._duplicates = find_duplicates(voted.opened.bags)
-        diagnosis = diagnose_run(self.run, voted, self._duplicates)
+        diagnosis = diagnose_run(self.run, self.engine.voting.get_voted(), self._duplicates)
         numbers = {bag.name: index for index, bag in enumerate(self.run.bags)}
         flagged = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]
         return {"nImages": len(diagnosis.images), "flagged": flagged[:200]}
@@ -189,7 +186,8 @@ class Session:
         """Write the run in the format of another tool, as `segvote export` does."""
         wanted = read_message(message, ExportFormat)
         with self._hold_export():
-            if not is_written(self.engine.settle()):
+            opened, record = self.engine.settle().opened, self.run.folder.read_record()
+            if not record.complete or record.key != opened.key:
                 self._write_run()
             place = export(
                 self.run.folder.path,

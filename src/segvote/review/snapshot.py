@@ -81,10 +81,6 @@ class Snapshot:
     written: Snapshot | None = None
 
     @property
-    def n_bags(self) -> int:
-        return len(self.positive)
-
-    @property
     def user(self) -> UserInput:
         """The corrections that this snapshot includes."""
         return UserInput(self.action, self.user_labels, self.painted, self.positive, self.moved, self.accepted)
@@ -216,10 +212,10 @@ def note_measured(old: Snapshot, bag: int, covered: float, change: float) -> Sna
 
 def note_written(old: Snapshot, written: Snapshot) -> Snapshot:
     """The snapshot after files were written from a state: changes count from there."""
-    new = replace(old, written=written)
-    same = _is_as_written(new)
+    same = _is_same(written, old)
     new = replace(
-        new,
+        old,
+        written=written,
         covered=np.where(same, written.covered, old.covered),
         change=np.where(same, 0.0, old.change),
         is_measured=same,
@@ -255,7 +251,7 @@ def _estimate_masks(old: Snapshot, new: Snapshot) -> Snapshot:
     touched = ~_is_same(old, new)
     if not touched.any() or new.written is None:
         return new
-    same, written = _is_as_written(new), new.written
+    same, written = _is_same(new.written, new), new.written
     turned = new.measure_share(new.decisions != written.decisions)
     more = new.measure_share(new.decisions) - new.measure_share(written.decisions)
     covered = np.where(same, written.covered, np.clip(written.covered + more, 0.0, 1.0))
@@ -266,11 +262,6 @@ def _estimate_masks(old: Snapshot, new: Snapshot) -> Snapshot:
         is_measured=np.where(touched, same, old.is_measured),
         touched_at=np.where(touched, new.version, old.touched_at),
     )
-
-
-def _is_as_written(snapshot: Snapshot) -> np.ndarray:
-    """(n_bags,) bool: the mask of the bag is the one on the disk."""
-    return _is_same(snapshot.written or snapshot, snapshot)
 
 
 def _is_same(old: Snapshot, new: Snapshot) -> np.ndarray:

@@ -146,9 +146,10 @@ class CorrectionLog:
                     f"another page went on meanwhile (action {last}, not {expected}); look again, then repeat"
                 )
             batch = last + 1 if len(actions) > 1 else 0
-            number = 0
-            for action in actions:
-                number = self._insert(replace(action, batch=batch))
+            rows = [_make_row(replace(action, batch=batch)) for action in actions]
+            columns = f"time, {', '.join(CONTENT)}, checksum"
+            self._writer.executemany(f"INSERT INTO actions ({columns}) VALUES ({', '.join('?' * len(COLUMNS))})", rows)
+            number = read_last(self._writer)
             self._writer.execute("COMMIT")
         except BaseException:
             # On a full disk SQLite has rolled back by itself.
@@ -156,14 +157,6 @@ class CorrectionLog:
                 self._writer.execute("ROLLBACK")
             raise
         return number
-
-    def _insert(self, action: Action) -> int:
-        values = (time.time(), *(getattr(action, column) for column in CONTENT), _sum(action))
-        places = ", ".join("?" * len(values))
-        cursor = self._writer.execute(
-            f"INSERT INTO actions (time, {', '.join(CONTENT)}, checksum) VALUES ({places})", values
-        )
-        return int(cursor.lastrowid or 0)
 
     def read(self) -> list[Action]:
         """All actions, the oldest first."""
@@ -216,6 +209,10 @@ def _read_row(row: tuple, place: int, path: Path) -> Action:
     if row[-1] != _sum(action):
         raise DamagedFileError(f"{where}; {advice}")
     return action
+
+
+def _make_row(action: Action) -> tuple:
+    return (time.time(), *(getattr(action, column) for column in CONTENT), _sum(action))
 
 
 def _sum(action: Action) -> str:

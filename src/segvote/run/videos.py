@@ -1,8 +1,7 @@
-"""Videos of a run: which files and folders are some, their key frames in the run folder, the masks of their frames.
+"""Videos of a run: which files and folders are videos, their key frames in the run folder, the masks of their frames.
 
 The segments of each key frame are a file like that of an image. Segments of a video are those of the key frames that
-vote one after the other, numbered over all of them; a segment of another key frame has the number of the one it is most
-like.
+vote one after the other, numbered over all of them; a segment of another key frame has the number of the most similar.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Item = TypeVar("Item")
 
 
 def is_video(path: Path) -> bool:
-    """Whether a bag's path is that of a video: a folder of frames or a film file."""
+    """Whether the path of a bag is a folder of frames or a film file."""
     return path.is_dir() or is_video_file(path)
 
 
@@ -62,8 +61,8 @@ def _find_frame_folders(folder: Path, images: Sequence[Path], frames: str) -> se
         return set()
     if frames == "video":
         return {one for one in candidates if list_frames(one)}
-    videos = {one for one in candidates if is_frame_folder(one)}
-    numbered = {one for one in candidates if is_numbered_folder(one)} if videos else set()
+    numbered = {one for one in candidates if is_numbered_folder(one)}
+    videos = {one for one in numbered if is_frame_folder(one)}
     return numbered if 2 * len(videos) > len(numbered) else videos
 
 
@@ -108,12 +107,12 @@ class KeyFrames:
 
 
 def get_poster_path(run: RunFolder, key: str) -> Path:
-    """The one frame that stands for a video where a page shows pictures."""
+    """Path of the frame that pages show for a video."""
     return run.path / "posters" / f"{key}.jpg"
 
 
 def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """The same items, fetched by a thread that runs a little ahead: decoding goes on while frames are worked on."""
+    """The same items, decoded by a thread a few items ahead of their use."""
     source, end = iter(items), object()
     with ThreadPoolExecutor(1) as thread:
         waiting = deque(thread.submit(next, source, end) for _ in range(N_AHEAD))

@@ -1,4 +1,4 @@
-"""Where a network runs: names of devices, and what of them this machine has."""
+"""Devices on which networks run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def list_devices(is_torch: bool = False) -> list[str]:
 
 
 def choose_device(name: str, is_torch: bool = False) -> str:
-    """The device of a name: ``auto`` is the fastest there is; one that is not there is an error."""
+    """Check the name of a device; ``auto`` becomes the fastest that is available."""
     if name not in DEVICES:
         raise BadInputError(f"unknown device {name!r:.40}; the known ones are: {', '.join(DEVICES)}")
     if name == CPU:

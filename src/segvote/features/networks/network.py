@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import MissingPartError
-from segvote.features.base import FeatureExtractor, check_inputs
+from segvote.features.base import FeatureExtractor
 from segvote.features.networks.devices import CPU, INSTALL, PROVIDERS
 from segvote.features.pooling import POOLINGS, choose_sides, make_edges, measure_overlaps, resize_image
 
@@ -24,36 +24,21 @@ _SESSIONS: dict[tuple[Any, ...], Any] = {}
 
 
 class NetworkFeatures(FeatureExtractor):
-    """Features from the maps of a convolutional network or a vision transformer.
+    """Features from the maps of a convolutional network or a vision transformer."""
 
-    Attributes
-    ----------
-    path : str
-        The model or its weights.
-    size : int
-        Longest side of the input in pixels.
-    multiple : int
-        Each side of the input is a multiple of this.
-    divisor, mean, std
-        Red, green and blue become (value / divisor - mean) / std.
-    pooling : str
-        ``mean`` or ``max`` over the cells of a segment.
-    cell_shift : float
-        How far a cell's content lies behind its place in the map, in cells; uneven padding makes such shifts.
-    options : tuple of str
-        Attributes that are part of the key.
-    """
-
-    path: str
-    size: int
-    multiple: int
+    path: str  # of the model or its weights
+    size: int  # longest side of the input in pixels
+    multiple: int  # each side of the input is a multiple of this
+    # Red, green and blue become (value / divisor - mean) / std.
     divisor: float = 255
     mean: tuple[float, ...] = IMAGENET_MEAN
     std: tuple[float, ...] = IMAGENET_STD
-    pooling: str
-    cell_shift: float = 0.0
+    pooling: str  # mean or max over the cells of a segment
+    cell_shift: float = (
+        0.0  # of a cell's content behind its place in the map, in cells; uneven padding makes such shifts
+    )
     device: str = CPU
-    options: tuple[str, ...] = ("size", "pooling")
+    options: tuple[str, ...]  # attributes that are part of the key
 
     def get_key(self) -> dict[str, Any]:
         # Another device than the CPU gives other digits.
@@ -91,7 +76,6 @@ class NetworkFeatures(FeatureExtractor):
         return [output[0] for output in outputs]
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        check_inputs(image, labels)
         return np.hstack([self._pool(cells, labels) for cells in self.compute_maps(image)])
 
     def _pool(self, cells: np.ndarray, labels: np.ndarray) -> np.ndarray:

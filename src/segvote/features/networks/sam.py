@@ -1,16 +1,15 @@
 """Masks redrawn by a promptable network: SAM or MobileSAM, an encoder and a decoder as ONNX files.
 
-Each region of a mask becomes a prompt: its hottest places and its coldest surroundings as points, its box, and the
-region itself as a mask. The network's answer replaces the region only where the two agree.
+Each region of a mask becomes a prompt: the places of highest heat in it and of lowest heat around it as points, its
+box, and the region itself as a mask. The network's mask replaces the region only where the two agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -34,13 +33,12 @@ INSIDE, OUTSIDE, TOP_LEFT, BOTTOM_RIGHT = 1, 0, 2, 3  # labels of points, as SAM
 LOGIT = 8.0  # of a mask as prompt: a cell is certain, on either side of 0
 
 
-@dataclass(frozen=True)
-class Prompt:
-    """A region as a question: points (n, 2), x and y in pixels of the input, their labels (n,), and cells bool."""
+class Prompt(NamedTuple):
+    """A region as the decoder takes it."""
 
-    points: np.ndarray
-    labels: np.ndarray
-    cells: np.ndarray  # (h, w) of the grid, without the padding
+    points: np.ndarray  # (n, 2) x and y in pixels of the input
+    labels: np.ndarray  # (n,)
+    cells: np.ndarray  # (h, w) bool on the grid, without the padding
 
 
 class Sam:
@@ -57,26 +55,12 @@ class Sam:
     def __init__(self, refine: str, device: str = CPU) -> None:
         paths, device = list_files(refine), choose_device(device)
         self.encoder, self.decoder = (open_model(str(path), device) for path in paths)
-        _check_encoder(paths[0], self.encoder.get_inputs())
-        _check_decoder(paths[1], self.decoder.get_inputs())
-        self.name = paths[1].name
+        _check_inputs(paths, self.encoder.get_inputs(), self.decoder.get_inputs())
 
     def refine(self, mask: np.ndarray, heat: np.ndarray, picture: np.ndarray) -> np.ndarray:
-        """Redraw the regions of a mask with which the network agrees.
+        """(h, w) bool: a mask (h, w) with the regions redrawn on which the network agrees.
 
-        Parameters
-        ----------
-        mask : ndarray
-            (h, w) bool.
-        heat : ndarray
-            (h', w') scores of its pixels in any size; the highest are the surest.
-        picture : ndarray
-            (H, W, 3) uint8, the image in any size.
-
-        Returns
-        -------
-        ndarray
-            (h, w) bool.
+        Heat (h', w') and picture (H, W, 3) uint8 may have other sizes.
         """
         n_parts, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
         sides = fit_sides(mask.shape, GRID)
@@ -102,12 +86,8 @@ class Sam:
             "has_mask_input": np.ones(1, np.float32),
             "orig_im_size": np.array(shape, np.float32),
         }
-        names = [output.name for output in self.decoder.get_outputs()]
-        outputs = dict(zip(names, _run(self.decoder, inputs, self.name), strict=True))
         # Exports often cut the large masks to the ratio of the image they were traced with; the small ones are whole.
-        small = outputs.get("low_res_masks")
-        if small is None:
-            return np.stack([_resize(logits, shape) > 0 for logits in outputs[names[0]][0]])
+        (small,) = _run(self.decoder, inputs, "the decoder", ["low_res_masks"])
         height, width = fit_sides(shape, SIDE)
         return np.stack([_resize(_resize(one, (SIDE, SIDE))[:height, :width], shape) > 0 for one in small[0]])
 
@@ -216,26 +196,23 @@ def _embed(encoder: Any, pixels: bytes, shape: tuple[int, ...]) -> np.ndarray:
     return _run(encoder, {wanted.name: np.ascontiguousarray(image)}, "the encoder")[0]
 
 
-def _run(session: Any, inputs: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
+def _run(session: Any, inputs: dict[str, np.ndarray], name: str, outputs: list[str] | None = None) -> list[np.ndarray]:
     try:
-        return session.run(None, inputs)
+        return session.run(outputs, inputs)
     except Exception as error:  # onnxruntime has no common error class
         raise BadInputError(f"{name} of the refiner failed: {get_first_line(error)}; export both files anew") from error
 
 
-def _check_encoder(path: Path, inputs: Sequence[Any]) -> None:
-    shapes = [list(one.shape) for one in inputs]
+def _check_inputs(paths: Sequence[Path], image: Sequence[Any], prompt: Sequence[Any]) -> None:
+    shapes = [list(one.shape) for one in image]
     is_image = len(shapes) == 1 and (len(shapes[0]) == 4 or shapes[0][2:] == [3])
-    if not is_image or inputs[0].type != "tensor(float)":
-        found = "; ".join(f"{one.name:.40} {one.shape} {one.type}" for one in inputs) or "none"
+    if not is_image or image[0].type != "tensor(float)":
+        found = "; ".join(f"{one.name:.40} {one.shape} {one.type}" for one in image) or "none"
         wanted = f"one input of floats, (1, 3, {SIDE}, {SIDE}) or (height, width, 3)"
-        raise BadInputError(f"{path}: expected {wanted}, the encoder takes {found}; export SAM's image encoder")
-
-
-def _check_decoder(path: Path, inputs: Sequence[Any]) -> None:
-    found = {one.name for one in inputs}
-    if found != DECODER_INPUTS:
+        raise BadInputError(f"{paths[0]}: expected {wanted}, the encoder takes {found}; export SAM's image encoder")
+    names = {one.name for one in prompt}
+    if names != DECODER_INPUTS:
         raise BadInputError(
-            f"{path}: expected the inputs {', '.join(sorted(DECODER_INPUTS))}, the decoder takes "
-            f"{', '.join(sorted(found)):.160}; export it with SAM's or MobileSAM's export_onnx_model.py"
+            f"{paths[1]}: expected the inputs {', '.join(sorted(DECODER_INPUTS))}, the decoder takes "
+            f"{', '.join(sorted(names)):.160}; export it with SAM's or MobileSAM's export_onnx_model.py"
         )

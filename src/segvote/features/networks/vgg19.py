@@ -22,6 +22,7 @@ from segvote.memory_budget import check_budget
 
 ENVIRONMENT = "SEGVOTE_VGG19"
 STAGES = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))  # channels and convolutions between two poolings
+PLACES = (0, 2, 5, 7, 10, 12, 14, 16, 19, 21, 23, 25, 28, 30, 32, 34)  # of the convolutions in torchvision's list
 FIRST_MAP = 2  # the last convolution of this stage and of those behind it are kept; strides 4, 8, 16
 STRIDE = 16  # of the coarsest map
 
@@ -108,14 +109,9 @@ def build_vgg19(layers: list[Layer]) -> bytes:
 
 def list_vgg19_shapes() -> dict[str, tuple[int, ...]]:
     """List torchvision's names of the convolutions (``features.0``, …) and the shapes of their kernels."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    place, n_in = 0, 3
-    for n_out, repeats in STAGES:
-        for _ in range(repeats):
-            shapes[f"features.{place}"] = (n_out, n_in, 3, 3)
-            place, n_in = place + 2, n_out  # a convolution and its ReLU
-        place += 1  # the pooling
-    return shapes
+    n_channels = [3, *(n_out for n_out, repeats in STAGES for _ in range(repeats))]
+    layers = zip(PLACES, n_channels[1:], n_channels[:-1], strict=True)
+    return {f"features.{place}": (n_out, n_in, 3, 3) for place, n_out, n_in in layers}
 
 
 def read_vgg19_weights(path: str | Path) -> list[Layer]:

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -34,7 +34,7 @@ IMAGES = ("link", "copy", "none")
 class ExportOptions:
     """Options of an export; a format ignores those that it has no use for."""
 
-    labels: tuple[str, ...] = ()  # names of the classes in the order of their numbers. Empty: numbered as they come
+    labels: tuple[str, ...]  # names of the classes in the order of their numbers
     polygons: bool = False  # write outlines instead of run lengths or mask pictures, where a format has both
     instances: bool = False  # write every connected region, as the user cut and joined them, as an object of its own
     min_area: int = 1  # with `instances`: leave out regions of fewer pixels
@@ -54,23 +54,11 @@ class ExportOptions:
             raise BadInputError(f"expected images to be one of {', '.join(IMAGES)}; got {self.images!r}")
 
 
-class LabelTable:
-    """Labels to numbers 0, 1, …: those of the options first, others as they come, unless the options name any."""
-
-    def __init__(self, labels: Iterable[str] = ()) -> None:
-        self.names = list(labels)
-        self._is_closed = bool(self.names)
-
-    def find(self, label: str) -> int:
-        if label not in self.names:
-            if self._is_closed:
-                raise BadInputError(f"label {label!r} is not among {', '.join(self.names)}; add it to the labels")
-            self.names.append(label)
-        return self.names.index(label)
-
-
 def list_parts(annotation: Annotation, options: ExportOptions) -> tuple[Part, ...]:
     """The parts to write: as they are or split into instances, never an empty one."""
+    for part in annotation.parts:
+        if part.label not in options.labels:
+            raise BadInputError(f"label {part.label!r} is not among {', '.join(options.labels)}; add it to the labels")
     if options.instances:
         return tuple(part for whole in annotation.parts for part in _split_part(whole, options.min_area))
     return tuple(part for part in annotation.parts if part.mask.any())

@@ -17,7 +17,6 @@ from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import (
     ExportOptions,
-    LabelTable,
     RecordFile,
     Split,
     list_parts,
@@ -57,12 +56,12 @@ def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportO
     Files are called as Datumaro, CVAT and FiftyOne expect: ``annotations/instances_<subset>.json``, pictures below
     ``images/<subset>``. Without a split the only subset is ``default``.
     """
-    labels, split = LabelTable(options.labels), Split(options.val_share, "default")
+    split = Split(options.val_share, "default")
     with contextlib.ExitStack() as stack:
         files, results = {}, {}
         paths = {subset: folder / f"annotations/instances_{subset}.json" for subset in split.names}
         for subset, path in paths.items():
-            files[subset] = stack.enter_context(open_coco_file(path, labels, options))
+            files[subset] = stack.enter_context(open_coco_file(path, options))
             results[subset] = stack.enter_context(open_records(folder / f"results_{subset}.json"))
         for annotation in annotations:
             subset = split.choose(annotation)
@@ -70,7 +69,7 @@ def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportO
             parts = list_parts(annotation, options)
             image_id = files[subset].add(annotation, [measure_shape(part, options.polygons) for part in parts])
             for part in parts:
-                record = _describe_shape(measure_shape(part), image_id, labels.find(part.label) + 1)
+                record = _describe_shape(measure_shape(part), image_id, options)
                 results[subset].add({**record, "score": float(part.score)})
     return folder if options.val_share else paths["default"]
 
@@ -78,9 +77,9 @@ def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportO
 class CocoFile:
     """A COCO file that takes one image at a time; ids count from 1; made by `open_coco_file`."""
 
-    def __init__(self, records: RecordFile, labels: LabelTable) -> None:
+    def __init__(self, records: RecordFile, options: ExportOptions) -> None:
         self.images: list[dict[str, Any]] = []
-        self._records, self._labels = records, labels
+        self._records, self._options = records, options
         self._n_parts = 0
 
     def add(self, annotation: Annotation, shapes: Iterable[Shape]) -> int:
@@ -90,18 +89,19 @@ class CocoFile:
         self.images.append({"id": image_id, "file_name": annotation.name, **size})
         for shape in shapes:
             self._n_parts += 1
-            record = _describe_shape(shape, image_id, self._labels.find(shape.label) + 1)
+            record = _describe_shape(shape, image_id, self._options)
             self._records.add({**record, "id": self._n_parts, "area": shape.area, "iscrowd": 0})
         return image_id
 
 
 @contextlib.contextmanager
-def open_coco_file(path: Path, labels: LabelTable, options: ExportOptions) -> Iterator[CocoFile]:
+def open_coco_file(path: Path, options: ExportOptions) -> Iterator[CocoFile]:
     """Write one COCO file, whole or not at all."""
     with open_records(path, "annotations") as records:
-        file = CocoFile(records, labels)
+        file = CocoFile(records, options)
         yield file
-        categories = [{"id": number, "name": name, "supercategory": ""} for number, name in enumerate(labels.names, 1)]
+        names = enumerate(options.labels, 1)
+        categories = [{"id": number, "name": name, "supercategory": ""} for number, name in names]
         info = {"description": "masks by segvote", "version": options.model_version}
         records.tail = {"images": file.images, "categories": categories, "info": info, "licenses": []}
 
@@ -117,17 +117,17 @@ def write_coco_file(annotations: Iterable[Annotation], path: Path, options: Expo
 
 def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: Path, options: ExportOptions) -> Path:
     """As `write_coco_file`, of images whose shapes are measured already."""
-    with open_coco_file(path, LabelTable(options.labels), options) as file:
+    with open_coco_file(path, options) as file:
         for annotation, shapes in measured:
             file.add(annotation, shapes)
     return path
 
 
-def _describe_shape(shape: Shape, image_id: int, category_id: int) -> dict[str, Any]:
+def _describe_shape(shape: Shape, image_id: int, options: ExportOptions) -> dict[str, Any]:
     track = {} if shape.track_id is None else {"track_id": shape.track_id}
     return {
         "bbox": list(shape.box),
-        "category_id": category_id,
+        "category_id": options.labels.index(shape.label) + 1,
         "image_id": image_id,
         "segmentation": shape.segmentation,
         **track,
@@ -141,16 +141,16 @@ IMAGE_MEDIA = 2
 
 def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write the annotations and pictures of each subset; returns `folder`."""
-    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share, "default")
+    namer, split = FileNamer(), Split(options.val_share, "default")
     with contextlib.ExitStack() as stack:
         paths = {subset: folder / f"annotations/{subset}.json" for subset in split.names}
         items = {subset: stack.enter_context(open_records(path, "items")) for subset, path in paths.items()}
         for annotation in annotations:
             subset, stem = split.choose(annotation), namer.choose_stem(annotation.name)
             file_name = stem + PurePosixPath(annotation.name).suffix
-            items[subset].add(_describe_item(annotation, stem, file_name, labels, options))
+            items[subset].add(_describe_item(annotation, stem, file_name, options))
             place_image(annotation, folder / "images" / subset / file_name, options)
-        known = [{"name": name, "parent": "", "attributes": ["score"]} for name in labels.names]
+        known = [{"name": name, "parent": "", "attributes": ["score"]} for name in options.labels]
         for records in items.values():
             records.tail = {
                 "dm_format_version": "1.0",
@@ -161,9 +161,7 @@ def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: Exp
     return folder
 
 
-def _describe_item(
-    annotation: Annotation, stem: str, file_name: str, labels: LabelTable, options: ExportOptions
-) -> dict[str, Any]:
+def _describe_item(annotation: Annotation, stem: str, file_name: str, options: ExportOptions) -> dict[str, Any]:
     objects: list[dict[str, Any]] = []
     for group, part in enumerate(list_parts(annotation, options), start=1):
         shapes: list[dict[str, Any]]
@@ -174,6 +172,6 @@ def _describe_item(
             shapes = [{"type": "mask", "rle": encode_rle(part.mask)}]
         for shape in shapes:
             common = {"attributes": {"score": float(part.score)}, "group": group, "z_order": group - 1}
-            objects.append({**common, **shape, "id": len(objects), "label_id": labels.find(part.label)})
+            objects.append({**common, **shape, "id": len(objects), "label_id": options.labels.index(part.label)})
     size = [annotation.height, annotation.width]
     return {"id": stem, "annotations": objects, "image": {"path": file_name, "size": size}}

@@ -18,7 +18,7 @@ import numpy as np
 
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import count_runs
-from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, place_image
+from segvote.io.exports.base import ExportOptions, list_parts, measure_box, place_image
 from segvote.io.files import atomic_path, explain_failure, open_scratch
 from segvote.io.names import check_name
 from segvote.types import Annotation, Part
@@ -32,23 +32,22 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def write_cvat(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write ``annotations.xml``, which is returned, and the pictures under ``images/``."""
-    labels = LabelTable(options.labels)
     path = folder / "annotations.xml"
-    # The labels stand in front but are known at the end.
+    # The number of images stands in front but is known at the end.
     with open_scratch() as scratch, explain_failure(scratch), (scratch / "body").open("w+", encoding="utf-8") as body:
         n_images = 0
         for n_images, annotation in enumerate(annotations, start=1):
-            body.writelines(_format_image(annotation, n_images - 1, labels, options))
+            body.writelines(_format_image(annotation, n_images - 1, options))
             place_image(annotation, folder / "images" / check_name(annotation.name), options)
         body.seek(0)
         with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(HEAD + _format_meta(labels.names, n_images))
+            file.write(HEAD + _format_meta(options.labels, n_images))
             shutil.copyfileobj(body, file)
             file.write("</annotations>\n")
     return path
 
 
-def _format_meta(names: list[str], n_images: int) -> str:
+def _format_meta(names: tuple[str, ...], n_images: int) -> str:
     attribute = (
         "<attributes><attribute><name>score</name><mutable>False</mutable><input_type>text</input_type>"
         "<default_value></default_value><values></values></attribute></attributes>"
@@ -60,11 +59,10 @@ def _format_meta(names: list[str], n_images: int) -> str:
     )
 
 
-def _format_image(annotation: Annotation, number: int, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
+def _format_image(annotation: Annotation, number: int, options: ExportOptions) -> Iterator[str]:
     name = quoteattr(_clean(annotation.name))
     yield f'  <image id="{number}" name={name} width="{annotation.width}" height="{annotation.height}">\n'
     for order, part in enumerate(list_parts(annotation, options)):
-        labels.find(part.label)
         common = f'label={quoteattr(_clean(part.label))} source="auto" occluded="0" z_order="{order}"'
         score = f'<attribute name="score">{float(part.score)!r}</attribute>'
         tag = "polygon" if options.polygons else "mask"

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.exports.base import ExportOptions, LabelTable, Split, find_picture, list_parts, place_image
+from segvote.io.exports.base import ExportOptions, Split, find_picture, list_parts, place_image
 from segvote.io.files import atomic_path, write_bytes, write_text
 from segvote.io.images import read_image
 from segvote.io.masks import IGNORE, OBJECT, encode_png, write_mask
@@ -49,9 +49,9 @@ def paint_numbers(
     return indices
 
 
-def _number_classes(annotation: Annotation, parts: Sequence[Part], labels: LabelTable) -> list[int]:
+def _number_classes(annotation: Annotation, parts: Sequence[Part], options: ExportOptions) -> list[int]:
     """Number of each part's class, from 1."""
-    numbers = [labels.find(part.label) + 1 for part in parts]
+    numbers = [options.labels.index(part.label) + 1 for part in parts]
     if max(numbers, default=0) > MOST_NUMBERS:
         raise BadInputError(f"{annotation.name}: a picture holds at most {MOST_NUMBERS} labels; export fewer at a time")
     return numbers
@@ -72,7 +72,7 @@ def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOp
 
     With several labels also ``classes/<image>.png`` with their numbers from 1 on.
     """
-    labels, namer = LabelTable(options.labels), FileNamer()
+    namer = FileNamer()
     namer.choose_stem("classes")  # an image of that name would be in the way of the folder
     rows: list[dict[str, Any]] = []
     for annotation in annotations:
@@ -86,7 +86,7 @@ def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOp
         objects = paint_numbers(annotation, parts, [OBJECT] * len(parts), IGNORE)
         write_mask(folder / file_name, objects.astype(np.uint8))
         if len(options.labels) > 1:
-            classes = paint_numbers(annotation, parts, _number_classes(annotation, parts, labels))
+            classes = paint_numbers(annotation, parts, _number_classes(annotation, parts, options))
             write_mask(folder / "classes" / file_name, classes.astype(np.uint8))
     write_csv(folder / "scores.csv", rows, ["image", "mask", "label", "score", "area"])
     return folder
@@ -97,31 +97,29 @@ def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOp
 
 def write_voc(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write pictures, ``SegmentationClass``, ``SegmentationObject``, ``ImageSets`` and ``labelmap.txt``."""
-    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share)
+    namer, split = FileNamer(), Split(options.val_share)
     stems: dict[str, list[str]] = {subset: [] for subset in split.names}
     for annotation in annotations:
         stem = namer.choose_flat_stem(annotation.name)
         stems[split.choose(annotation)].append(stem)
-        _write_voc_masks(annotation, folder, stem, labels, options)
+        _write_voc_masks(annotation, folder, stem, options)
         place_image(annotation, folder / "JPEGImages" / f"{stem}{PurePosixPath(annotation.name).suffix}", options)
     for subset, listed in stems.items():
         for task in ("Main", "Segmentation"):  # the first is read as `voc`, the second as `voc_segmentation`
             # No trainval.txt: a reader of all lists would see every image twice.
             write_text(folder / "ImageSets" / task / f"{subset}.txt", "".join(f"{stem}\n" for stem in listed))
     colours = [",".join(map(str, colour)) for colour in make_voc_palette()]
-    rows = [f"{name}:{colour}::\n" for name, colour in zip(["background", *labels.names], colours, strict=False)]
+    rows = [f"{name}:{colour}::\n" for name, colour in zip(["background", *options.labels], colours, strict=False)]
     write_text(folder / "labelmap.txt", "# label:color_rgb:parts:actions\n" + "".join(rows))
     return folder
 
 
-def _write_voc_masks(
-    annotation: Annotation, folder: Path, stem: str, labels: LabelTable, options: ExportOptions
-) -> None:
+def _write_voc_masks(annotation: Annotation, folder: Path, stem: str, options: ExportOptions) -> None:
     parts = list_parts(annotation, options)
     if len(parts) > MOST_NUMBERS:
         raise BadInputError(f"{annotation.name}: VOC holds at most {MOST_NUMBERS} objects; raise the smallest area")
     numbers = {
-        "SegmentationClass": _number_classes(annotation, parts, labels),
+        "SegmentationClass": _number_classes(annotation, parts, options),
         "SegmentationObject": range(1, len(parts) + 1),
     }
     for kind, values in numbers.items():
@@ -140,24 +138,24 @@ def write_cityscapes(annotations: Iterable[Annotation], folder: Path, options: E
     is one of Cityscapes' classes has its number, others are numbered from 34 on, and unsure has 255 for the -1 of the
     original. ``labelTrainIds`` counts without gaps, for training: 0 background, then the labels in their order.
     """
-    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share)
+    namer, split = FileNamer(), Split(options.val_share)
     for annotation in annotations:
         # The official tools take a name apart at its underscores.
         stem = namer.choose_flat_stem(annotation.name.replace("_", "-")).replace("_", "-")
         base = f"{split.choose(annotation)}/segvote/segvote_{stem}_000000"
-        _write_city_masks(annotation, folder / "gtFine" / f"{base}_gtFine", labels, options)
+        _write_city_masks(annotation, folder / "gtFine" / f"{base}_gtFine", options)
         if options.images != "none":
             pixels = Image.fromarray(read_image(find_picture(annotation)))
             picture = encode_png(pixels, zlib.Z_DEFAULT_STRATEGY)
             write_bytes(folder / "leftImg8bit" / f"{base}_leftImg8bit.png", picture)
-    write_text(folder / "label_colors.txt", _format_colours(labels.names))
+    write_text(folder / "label_colors.txt", _format_colours(options.labels))
     return folder
 
 
-def _write_city_masks(annotation: Annotation, base: Path, labels: LabelTable, options: ExportOptions) -> None:
+def _write_city_masks(annotation: Annotation, base: Path, options: ExportOptions) -> None:
     parts = list_parts(annotation, options)
-    train_ids = paint_numbers(annotation, parts, _number_classes(annotation, parts, labels))
-    ids = _number_labels(labels.names)
+    train_ids = paint_numbers(annotation, parts, _number_classes(annotation, parts, options))
+    ids = _number_labels(options.labels)
     classes = [ids[part.label] for part in parts]
     pictures = {
         "labelIds": paint_numbers(annotation, parts, classes).astype(np.uint8),
@@ -169,7 +167,7 @@ def _write_city_masks(annotation: Annotation, base: Path, labels: LabelTable, op
         write_bytes(base.with_name(f"{base.name}_{kind}.png"), encode_png(Image.fromarray(array)))
 
 
-def _number_labels(names: list[str]) -> dict[str, int]:
+def _number_labels(names: Sequence[str]) -> dict[str, int]:
     others, most = [name for name in names if name not in CITYSCAPES_IDS], LAST_FREE_ID - FIRST_FREE_ID + 1
     if len(others) > most:
         raise BadInputError(f"Cityscapes has room for {most} new classes, got {len(others)}; export fewer at a time")
@@ -186,7 +184,7 @@ def _number_objects(classes: list[int]) -> list[int]:
     return [label_id * 1000 + count for label_id, count in zip(classes, counts, strict=True)]
 
 
-def _format_colours(names: list[str]) -> str:
+def _format_colours(names: Sequence[str]) -> str:
     """Colour and name of each training number, in their order; names are one word, as readers take a line apart."""
     words = ["background", *("_".join(name.split()) for name in names)]
     rows = zip(words, make_voc_palette(), strict=False)
@@ -202,7 +200,7 @@ def write_hugging_face(annotations: Iterable[Annotation], folder: Path, options:
     Each ``<subset>/`` has pictures, ``masks/`` with numbers of labels, and ``metadata.jsonl``; ``id2label.json`` names
     the numbers.
     """
-    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share)
+    namer, split = FileNamer(), Split(options.val_share)
     with contextlib.ExitStack() as stack:
         rows = {}
         for subset in split.names:
@@ -213,9 +211,9 @@ def write_hugging_face(annotations: Iterable[Annotation], folder: Path, options:
             picture = f"{stem}{PurePosixPath(annotation.name).suffix}"
             place_image(annotation, folder / subset / picture, options)
             parts = list_parts(annotation, options)
-            classes = paint_numbers(annotation, parts, _number_classes(annotation, parts, labels))
+            classes = paint_numbers(annotation, parts, _number_classes(annotation, parts, options))
             write_mask(folder / subset / f"masks/{stem}.png", classes.astype(np.uint8))
             names = {} if options.images == "none" else {"file_name": picture}
             rows[subset].write(json.dumps({**names, "mask_file_name": f"masks/{stem}.png"}) + "\n")
-    write_json(folder / "id2label.json", dict(enumerate(["background", *labels.names])))
+    write_json(folder / "id2label.json", dict(enumerate(["background", *options.labels])))
     return folder

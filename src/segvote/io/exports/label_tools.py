@@ -16,7 +16,7 @@ from PIL import Image
 
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_brush
-from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, open_records, place_image
+from segvote.io.exports.base import ExportOptions, list_parts, measure_box, open_records, place_image
 from segvote.io.files import write_text
 from segvote.io.masks import encode_png
 from segvote.io.names import FileNamer, check_name
@@ -30,22 +30,20 @@ LOCAL_FILES = "/data/local-files/?d="  # address of Label Studio's local storage
 
 def write_label_studio(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write ``tasks.json``, which is returned, ``config.xml``, and the pictures under ``images/``."""
-    labels = LabelTable(options.labels)
     path = folder / "tasks.json"
     with open_records(path) as tasks:
         for annotation in annotations:
             place_image(annotation, folder / "images" / check_name(annotation.name), options)
-            tasks.add(_describe_task(annotation, labels, options))
-    write_text(folder / "config.xml", _format_config(labels.names, options))
+            tasks.add(_describe_task(annotation, options))
+    write_text(folder / "config.xml", _format_config(options))
     return path
 
 
-def _describe_task(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> dict[str, Any]:
+def _describe_task(annotation: Annotation, options: ExportOptions) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     scores = []
     percent = 100 / np.array([annotation.width, annotation.height])
     for part in list_parts(annotation, options):
-        labels.find(part.label)
         scores.append(float(part.score))
         values: list[dict[str, Any]]
         if options.polygons:
@@ -77,9 +75,9 @@ def _describe_result(annotation: Annotation, part: Part, value: dict[str, Any], 
     }
 
 
-def _format_config(names: list[str], options: ExportOptions) -> str:
+def _format_config(options: ExportOptions) -> str:
     tag = "PolygonLabels" if options.polygons else "BrushLabels"
-    lines = [f"    <Label value={quoteattr(name)}/>\n" for name in names]
+    lines = [f"    <Label value={quoteattr(name)}/>\n" for name in options.labels]
     return (
         '<View>\n  <Image name="image" value="$image" zoom="true"/>\n'
         f'  <{tag} name="label" toName="image">\n{"".join(lines)}  </{tag}>\n</View>\n'

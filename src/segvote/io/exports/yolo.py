@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segvote.io.encodings.polygons import list_outlines
-from segvote.io.exports.base import ExportOptions, LabelTable, Split, find_kind, list_parts, measure_box, place_image
+from segvote.io.exports.base import ExportOptions, Split, find_kind, list_parts, measure_box, place_image
 from segvote.io.files import write_text
 from segvote.io.names import FileNamer
 from segvote.types import Annotation
@@ -25,41 +25,41 @@ def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportO
 
     With a split, ``train`` and ``val`` lie below both.
     """
-    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share, "")
+    namer, split = FileNamer(), Split(options.val_share, "")
     format_lines = _format_boxes if options.boxes else _format_outlines
     for annotation in annotations:
         # Most readers of YOLO look into one folder.
         subset, stem = split.choose(annotation), namer.choose_flat_stem(annotation.name)
-        write_text(folder / "labels" / subset / f"{stem}.txt", "".join(format_lines(annotation, labels, options)))
+        write_text(folder / "labels" / subset / f"{stem}.txt", "".join(format_lines(annotation, options)))
         suffix = PurePosixPath(annotation.name).suffix
         if suffix.lower() not in TRAINABLE:  # a JPEG under its other names stays a JPEG, a GIF becomes a PNG
             suffix = ".jpg" if find_kind(suffix) == "JPEG" else ".png"
         place_image(annotation, folder / "images" / subset / f"{stem}{suffix}", options)
     path = folder / "data.yaml"
-    write_text(path, _format_data(labels.names, split))
+    write_text(path, _format_data(options.labels, split))
     return path
 
 
-def _format_outlines(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
+def _format_outlines(annotation: Annotation, options: ExportOptions) -> Iterator[str]:
     size = np.array([annotation.width, annotation.height])
     for part in list_parts(annotation, options):
-        number = labels.find(part.label)
+        number = options.labels.index(part.label)
         for ring in list_outlines(part.mask):
             points = " ".join(f"{value:.9g}" for value in (ring / size).ravel())
             yield f"{number} {points}\n"
 
 
-def _format_boxes(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
+def _format_boxes(annotation: Annotation, options: ExportOptions) -> Iterator[str]:
     size = np.array([annotation.width, annotation.height])
     for part in list_parts(annotation, options):
         left, top, width, height = measure_box(part.mask)
         centre = np.array([left + width / 2, top + height / 2]) / size
         # Datumaro refuses exponents.
         numbers = " ".join(f"{value:.9f}" for value in (*centre, *(np.array([width, height]) / size)))
-        yield f"{labels.find(part.label)} {numbers}\n"
+        yield f"{options.labels.index(part.label)} {numbers}\n"
 
 
-def _format_data(names: list[str], split: Split) -> str:
+def _format_data(names: tuple[str, ...], split: Split) -> str:
     # Without a `path` the trainer starts from this file's own folder. A JSON text is a YAML text too.
     lines = [f"  {number}: {json.dumps(name)}\n" for number, name in enumerate(names)]
     train, *others = [f"images/{subset}".rstrip("/") for subset in split.names if split.counts[subset]] or ["images"]

@@ -21,7 +21,7 @@ from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_pol
 from segvote.io.tables import Count, Finite, Size
 from segvote.types import Annotation
 
-_REFUSED = {"box", "cuboid", "ellipse", "points", "polyline", "skeleton", "track"}
+_REFUSED = {"box", "cuboid", "ellipse", "points", "polyline", "skeleton"}
 
 
 class _Image(Struct):
@@ -61,13 +61,9 @@ def _parse(file: BinaryIO, where: str) -> Iterator[Annotation]:
             yield _read_image(element, where)
             element.clear()
         elif tag == "track":
-            _refuse(tag, where)
+            raise BadInputError(f"{where}: a <track> is no mask; export 'CVAT for images' with masks or polygons")
     if tag != "annotations":  # the root ends last
         raise BadInputError(f"{where}: expected <annotations>; export it as 'CVAT for images 1.1'")
-
-
-def _refuse(tag: str, where: str) -> None:
-    raise BadInputError(f"{where}: a <{tag}> is no mask; export 'CVAT for images' with masks or polygons")
 
 
 def _read_image(element: Element, where: str) -> Annotation:
@@ -77,7 +73,7 @@ def _read_image(element: Element, where: str) -> Annotation:
     joiner = PartJoiner(height, width, where)
     for shape in element:
         if shape.tag in _REFUSED:
-            _refuse(shape.tag, where)
+            raise BadInputError(f"{where}: a <{shape.tag}> is no mask; export the file with masks or polygons")
         if shape.tag in ("mask", "polygon"):
             mask = (_read_mask if shape.tag == "mask" else _read_polygon)(shape, height, width, where)
             text = (shape.findtext("attribute[@name='score']") or "").strip()

@@ -79,7 +79,7 @@ def parse_label_studio(data: Any, where: str) -> Iterator[Annotation]:
     """Tasks of a Label Studio file (not "JSON-MIN"), parsed; `where` names it in errors.
 
     The name is the task's ``data.name`` (which our exports have) or else its image address, cleaned. An image without
-    any result has the size 0 x 0 if the file does not tell it.
+    any result has the size 0 x 0 where the file has none.
     """
     tasks = read_schema(data, list[_Task], where)
     is_drawn = any(_list_drawn(task.annotations) for task in tasks)
@@ -128,7 +128,7 @@ def _read_mask(shape: _Result, height: int, width: int, where: str) -> np.ndarra
         raise BadInputError(f"{where}: the image was turned in Label Studio; turn it back and export again")
     if shape.value.rle is not None:
         return decode_brush(shape.value.rle, height, width)
-    with np.errstate(over="ignore"):  # what grows beyond all bounds is refused when it is filled
+    with np.errstate(over="ignore"):  # infinite points are refused by `fill_polygons`
         # Percentages of whole pixels do not come back whole; a millionth of a pixel is a rounding error.
         points = (np.array(shape.value.points).reshape(-1, 2) * [width / 100, height / 100]).round(6)
     return fill_polygons([points], height, width, where)
@@ -156,20 +156,20 @@ class _LabelmeFile(Struct):
 def read_labelme(path: Path | str) -> Iterator[Annotation]:
     """Images of a labelme file, or of all ``*.json`` below a folder in the order of their names.
 
-    Their names are those our exports note down; else the image's path as the file gives it, without anything that leads
-    outside a folder; in a folder of files the folder of the file and the name of the image.
+    An image is called as in the run where our export has noted that; else by its path in the file, cleaned by
+    `clean_name`; in a folder of files by the folder of the file and the name of the image.
     """
     path = Path(path)
     if not path.is_dir():
-        yield parse_labelme(read_json(path), str(path))
+        yield _read_labelme_file(path, Path())
         return
     for file in sorted(path.rglob("*.json"), key=lambda file: file.relative_to(path).as_posix()):
-        yield parse_labelme(read_json(file), str(file), file.relative_to(path).parent)
+        yield _read_labelme_file(file, file.relative_to(path).parent)
 
 
-def parse_labelme(data: Any, where: str, folder: Path = Path()) -> Annotation:
-    """The same from parsed JSON; `where` names its origin in errors, `folder` is its place among the files."""
-    file = read_schema(data, _LabelmeFile, where)
+def _read_labelme_file(path: Path, folder: Path) -> Annotation:
+    where = str(path)
+    file = read_schema(read_json(path), _LabelmeFile, where)
     height, width = check_size(file.height, file.width, where)
     name = clean_name(file.segvote_name or file.path)
     if folder.parts and not file.segvote_name:
@@ -196,15 +196,11 @@ def _read_crop(shape: _LabelmeShape, height: int, width: int, where: str) -> np.
             raise ValueError("it reaches over the image's edge")
         data = io.BytesIO(base64.b64decode(shape.mask or "", validate=True))
         with Image.open(data, formats=("PNG",)) as picture:
-            crop = _decode_crop(picture, (right - left + 1, bottom - top + 1))
+            if picture.size != (right - left + 1, bottom - top + 1):  # before decoding: the header has the size
+                raise ValueError(f"it has {picture.size} pixels, which is not the distance of its corners")
+            crop = np.array(picture.convert("L") if picture.mode != "1" else picture) > 0
     except (ValueError, OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise BadInputError(f"{where}: a mask must be a PNG between two corners ({error}); export it again") from error
     mask = np.zeros((height, width), bool)
     mask[top : bottom + 1, left : right + 1] = crop
     return mask
-
-
-def _decode_crop(picture: Image.Image, size: tuple[int, int]) -> np.ndarray:
-    if picture.size != size:  # before decoding: the size is known from the header
-        raise ValueError(f"it has {picture.size} pixels between corners {size} apart")
-    return np.array(picture.convert("L") if picture.mode != "1" else picture) > 0

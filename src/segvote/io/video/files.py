@@ -1,7 +1,7 @@
 """Film files through PyAV: decoding with rotation and times, and writing H.264 that browsers play.
 
-PyAV is an optional part, imported when the first film is opened. Only local files of known containers are opened: a
-play list that names addresses on the network is refused like any other unknown format.
+PyAV is optional and imported when the first film is opened. Only local files of known containers are opened: a play
+list that names addresses on the network is an unknown format.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TAIL_TOLERANCE = 0.5  # seconds by which a container may overstate the length of
 
 
 def import_av() -> Any:
-    """PyAV, or the words that say how to get it."""
+    """Import PyAV, or raise an error that names the extra."""
     try:
         import av
     except ImportError as error:
@@ -43,7 +43,7 @@ def import_av() -> Any:
 class Frame:
     """One frame of a video."""
 
-    index: int  # its number in the source, from 0; frames that were not asked for are counted
+    index: int  # its number in the source, from 0; frames that are left out are counted
     time: float  # seconds since the first frame
     image: np.ndarray  # (h, w, 3) uint8 RGB, rotation applied
 
@@ -90,7 +90,7 @@ def _open_container(path: Path) -> Iterator[tuple[Any, Any]]:
 
 
 def _decode(container: Any, stream: Any, problems: list[str]) -> Iterator[Any]:
-    """Frames of all packets; behind a damaged one nothing is trusted until the next key frame."""
+    """Frames of all packets; after a damaged one, packets are skipped until the next key frame."""
     av, wait_for_key = import_av(), False
     packets = container.demux(stream)
     while True:
@@ -136,7 +136,7 @@ def _report_missing_tail(container: Any, stream: Any, n_frames: int, last_time: 
 
 
 def _describe_error(error: Exception) -> str:
-    """A few words without the path, which the message has already."""
+    """The first line of an error without the path."""
     return str(getattr(error, "strerror", "") or error).splitlines()[0]
 
 

@@ -1,7 +1,7 @@
-"""Videos on disk to a stream of frames: a film file or a folder of numbered pictures, read once, one frame at a time.
+"""Videos on disk as streams of frames: film files and folders of numbered pictures, one frame in memory at a time.
 
-A frame is (h, w, 3) uint8 RGB as it is displayed, with its number in the source and its time. What is damaged is left
-out and reported in `VideoStream.problem`; a video without a single readable frame raises `UnreadableImageError`.
+Damaged parts are left out and reported in `VideoStream.problem`; a video without a single readable frame raises
+`UnreadableImageError`.
 """
 
 from __future__ import annotations
@@ -36,17 +36,9 @@ SMALL_SIZE = 64  # longest side from which thumbnails are made: JPEG files are d
 class VideoStream:
     """Frames of a film (mp4, mov, avi, mkv, webm) or of a folder, in the order of time.
 
-    Every n-th frame is kept, or about `fps` frames per second of the video's own time, whatever its frame rate does.
-    Iterating again reads the source again; afterwards `problem` says what was left out, if anything.
-
-    Parameters
-    ----------
-    path : Path or str
-        The film file or the folder.
-    every, fps : int, float or None
-        At most one of them.
-    small : bool
-        Whether pictures may be much smaller than they are on disk, which is faster: for thumbnails.
+    Every n-th frame is kept, or about `fps` frames per second of the video's own time. Pictures of folders may be
+    `small`, for thumbnails, which is faster. Each iteration reads the source; afterwards `problem` lists the parts that
+    were left out.
     """
 
     def __init__(self, path: Path | str, every: int = 1, fps: float | None = None, small: bool = False) -> None:
@@ -181,6 +173,6 @@ def hash_video(path: Path | str) -> str:
         try:
             content = hash_file(frame)
         except UnreadableImageError:
-            content = "unreadable"  # it is left out when it is read, and said so then
+            content = "unreadable"  # left out and reported when the video is read
         digest.update(f"{frame.name}\0{content}\0".encode(errors="surrogateescape"))
     return digest.hexdigest()

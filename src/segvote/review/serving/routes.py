@@ -78,7 +78,7 @@ def make_app(session: Session) -> Starlette:
         Route(f"{image}/mask", _gzipped(engine.encode_mask, FRESH)),
         Route(f"{image}/instances", _gzipped(engine.encode_instances, FRESH)),
         Route(f"{image}/small-mask", _gzipped(engine.encode_small_mask, FRESH)),
-        Route(image + "/frames/{frame:int}/picture", _bytes(session.get_frame_picture, media_type="image/jpeg")),
+        Route(image + "/frames/{frame:int}/picture", _bytes(engine.frames.get_picture, media_type="image/jpeg")),
         Route(image + "/frames/{frame:int}/map", _gzipped(session.get_frame_map)),
         Route(image + "/segments/{segment:int}/crop", _bytes(pictures.get_crop, media_type="image/jpeg")),
         Route(image + "/segments/{segment:int}/votes", _json(session.describe_votes)),

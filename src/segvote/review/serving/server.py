@@ -11,6 +11,7 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -41,26 +42,11 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
         except RuntimeError:
             server.run(sockets=[listener])
         else:  # the kernel of a notebook, which allows no second event loop in its thread
-            _run_in_thread(server, listener)
-
-
-def _run_in_thread(server: Any, listener: socket.socket) -> None:
-    """Serve until this thread is interrupted."""
-    ended = threading.Event()
-
-    def run() -> None:
-        try:
-            server.run(sockets=[listener])
-        finally:
-            ended.set()
-
-    threading.Thread(target=run, name="segvote review").start()
-    # Not by `join`: one that was interrupted takes the thread for ended, and the socket would be closed under it.
-    try:
-        ended.wait()
-    finally:
-        server.should_exit = True
-        ended.wait()
+            with ThreadPoolExecutor(1, "segvote-review") as thread:
+                try:
+                    thread.submit(server.run, sockets=[listener]).result()
+                finally:
+                    server.should_exit = True
 
 
 @contextlib.contextmanager

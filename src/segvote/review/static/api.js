@@ -1,4 +1,4 @@
-// Talking to the server: JSON for words, binary for scores and label maps, events for "something changed".
+// Requests to the server: JSON, binary scores and label maps, and the event stream.
 
 async function readError(response) {
   try { return (await response.json()).error; } catch { return `${response.status} ${response.statusText}`; }
@@ -69,7 +69,7 @@ export function decodeUpdate(buffer) {
 }
 
 // A label map with its levels, as review/pictures.py packs it.
-export function decodeMap(buffer) {
+function decodeMap(buffer) {
   const [height, width, n, nLevels] = new Uint32Array(buffer, 0, 4);
   const labels = new Uint16Array(buffer, 16, width * height).slice();
   for (let i = width; i < labels.length; i++) labels[i] += labels[i - width];
@@ -87,7 +87,7 @@ export function decodeMask(buffer) {
 }
 
 // Instances of review/masks.py: of each its area, box and a place inside; the map has their numbers.
-export function decodeInstances(buffer) {
+function decodeInstances(buffer) {
   const [height, width, nListed, n] = new Uint32Array(buffer, 0, 4);
   const names = ["area", "left", "top", "width", "height", "x", "y"];
   const list = Array.from({ length: nListed }, (_, k) => {

@@ -1,7 +1,7 @@
-// The page: wires the parts together and speaks with the server.
+// The page: connects the parts, and sends actions to the server.
 
 import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
-import { countStrokes, draw, fit, getCursor, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
+import { countStrokes, draw, fit, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
 import { setUpExtent } from "./extent.js";
 import { openFinish } from "./finish.js";
 import { closeGrid, isGridOpen, setUpGrid } from "./grid.js";
@@ -9,15 +9,14 @@ import { setUpClasses } from "./classes.js";
 import { setUpKeys } from "./keys.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
-import { hideHint, setUpHint } from "./hint.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
-import { applyUpdate, countProgress, formatArea, isVideo, labelHere, listImages, N_LEVELS, store, tell, watch } from "./store.js";
+import { applyUpdate, countProgress, formatArea, isVideo, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
 import { TOOLS } from "./tools.js";
 
 const byId = (id) => document.getElementById(id);
 const MAX_RADIUS = 400;
 const BY_SEGMENTS = "Videos are corrected by segments (S), which hold for all frames: a stroke or a cut on one frame would not say how it goes on in the others.";
-let touched = false, opening = false, waiting = 0, asked = null, fetching = null, again = false, toastTimer = 0, line = Promise.resolve();
+let waiting = 0, asked = null, fetching = null, again = false, toastTimer = 0, line = Promise.resolve();
 
 // Status line.
 
@@ -29,12 +28,12 @@ function showSaved() {
   if (store.gone) { pill.textContent = "server away"; pill.classList.add("bad"); }
   else if (waiting) pill.textContent = "saving …";
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
-  else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
+  else if (votes === "loading") { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
   else if (votes === "failed") { pill.textContent = "votes failed"; pill.title = problem; pill.classList.add("bad"); }
   else if (store.status.lastVoted < store.status.action) pill.textContent = "voting …";
   else { pill.textContent = "saved"; pill.title = "Every action is on the disk."; pill.classList.add("good"); }
   pill.dataset.action = store.status.action;
-  pill.dataset.votes = opening ? "loading" : votes;
+  pill.dataset.votes = votes;
   pill.dataset.lastVoted = store.status.lastVoted;
   byId("undo").disabled = !store.status.nUndo;
   byId("redo").disabled = !store.status.nRedo;
@@ -45,6 +44,17 @@ function toast(text) {
   byId("toast").hidden = false;
   clearTimeout(toastTimer);
   toastTimer = setTimeout(() => { byId("toast").hidden = true; }, 5000);
+}
+
+// In a private window nothing can be stored.
+const recall = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+const remember = (name, value) => { try { localStorage.setItem(name, value); } catch { /* see above */ } };
+
+// The hint is shown until the first action, or until it is closed; then never again in this browser.
+function hideHint() {
+  if (byId("hint").hidden) return;
+  byId("hint").hidden = true;
+  remember("segvote-hint", "seen");
 }
 
 function showProgress() {
@@ -66,7 +76,7 @@ function showFacts() {
   byId("accept").setAttribute("aria-pressed", image.accepted);
 }
 
-// Updates: one fetch at a time, one more if something came meanwhile. Who waits has seen all that there was to see.
+// Updates: one fetch at a time, and one more if a status came meanwhile.
 
 function fetchUpdate() {
   again = true;
@@ -81,14 +91,6 @@ async function fetchAll() {
   }
 }
 
-// With the votes the order of the queue is known: who has not begun begins at its top.
-async function openQueue() {
-  await fetchUpdate();
-  if (!touched) go(listImages()[0]);
-  opening = false;
-  showSaved();
-}
-
 function onStatus(status) {
   const before = store.status;
   store.gone = false;
@@ -97,12 +99,9 @@ function onStatus(status) {
   // An event may have been on its way before the last answer: actions are counted up, never down.
   const { action, nUndo, nRedo, extent, extents } = before;
   store.status = status.action < action ? { ...status, action, nUndo, nRedo, extent, extents } : status;
-  const opened = before.votes === "loading" && status.votes === "ready";
-  opening ||= opened;
   showSaved();
   tell("status");
-  if (opened) openQueue();
-  else if (status.version !== store.version) fetchUpdate();
+  if (status.version !== store.version) fetchUpdate();
   if (before.votes !== status.votes || before.action !== status.action) refreshDoctor();
 }
 
@@ -130,7 +129,7 @@ function act(name, message) {
   return answer;
 }
 
-// What can be undone after an answer, until the status comes.
+// Counts of undo and redo after an answer, until the status comes.
 function countUndo({ nUndo = Math.max(1, store.status.nUndo), nRedo = 0 }) {
   Object.assign(store.status, { nUndo, nRedo });
   showSaved();
@@ -141,14 +140,14 @@ async function actNow(name, message) {
   const answer = await ask(name, message);
   if (!answer.error) { countUndo(answer); return answer; }
   toast(answer.error);
-  store.version = 0; // what the page showed ahead of the server may be wrong
+  store.version = 0; // the page may have shown the action already
   fetchUpdate();
   return null;
 }
 
-// What a user does.
+// Actions of the user.
 
-// What is undone in another image is out of sight: say so, and show it.
+// An undo in another image is announced, and the image shown.
 async function takeBack(name, text) {
   const isLeft = () => (name === "undo" ? store.status.nUndo : store.status.nRedo);
   const answer = await act(name, () => (isLeft() ? { expected: store.status.action } : null));
@@ -226,11 +225,11 @@ watch("move", ({ bag, label }) => act("move", { bags: [bag], bag_label: label })
 watch("many", ({ name, message, text }) => act(name, message).then((answer) => { if (answer) toast(`${text}. Undo: Z`); }));
 watch("export", () => openFinish(ask));
 
-// How things are shown.
+// View.
 
 const press = (group, name, value) => byId(group).querySelectorAll("button").forEach((button) => button.setAttribute("aria-pressed", button.dataset[name] === String(value)));
 
-// One slider for the size of what a click or a stroke takes: regions, or the brush (in octaves).
+// One slider for the size of regions, or of the brush (in octaves).
 function showSize() {
   const slider = byId("size"), segments = store.tool === "segments";
   slider.disabled = ["polygon", "smart", "fill", "cut"].includes(store.tool);
@@ -242,7 +241,7 @@ function showSize() {
   slider.setAttribute("aria-valuetext", byId("size-text").textContent);
 }
 
-// What the next click or stroke says: brush and lasso cannot toggle, and the eraser is background whatever was chosen.
+// The label of the next click or stroke: brush and lasso cannot toggle, and the eraser is always background.
 function showLabel() {
   const erases = store.tool === "eraser", draws = ["brush", "polygon"].includes(store.tool), cuts = store.tool === "cut";
   press("labels", "label", erases ? 0 : draws && store.label === "toggle" ? 1 : store.label);
@@ -272,7 +271,7 @@ watch("opacity", (opacity) => { store.opacity = Math.min(1, Math.max(0, opacity)
 watch("theme", () => {
   const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
   document.documentElement.dataset.theme = dark ? "light" : "dark";
-  try { localStorage.setItem("segvote-theme", document.documentElement.dataset.theme); } catch { /* private window */ }
+  remember("segvote-theme", document.documentElement.dataset.theme);
 });
 watch("images", (changed) => {
   showProgress();
@@ -304,7 +303,7 @@ function setUpButtons() {
 }
 
 async function start() {
-  const theme = (() => { try { return localStorage.getItem("segvote-theme"); } catch { return null; } })();
+  const theme = recall("segvote-theme");
   if (theme) document.documentElement.dataset.theme = theme;
   store.run = await getJson("api/run");
   byId("run-name").textContent = store.run.folder;
@@ -314,7 +313,8 @@ async function start() {
   setUpGrid();
   setUpPanels();
   setUpKeys();
-  setUpHint();
+  byId("hint").hidden = recall("segvote-hint") === "seen";
+  byId("hint-close").addEventListener("click", hideHint);
   setUpButtons();
   setUpExtent(act, toast);
   tell("labels", "toggle");
@@ -324,13 +324,11 @@ async function start() {
   tell("view", store.view);
   tell("tool", TOOLS[0]);
   const wanted = Number(location.hash.slice(1) || NaN); // where the page of another class was
-  touched = wanted in store.images;
-  go(touched ? wanted : store.order[0] ?? 0);
-  for (const kind of ["pointerdown", "keydown", "wheel"]) addEventListener(kind, () => { touched = true; }, { capture: true, passive: true });
+  go(wanted in store.images ? wanted : store.order[0] ?? 0);
   listen(onStatus, () => { store.gone = true; showSaved(); });
   document.documentElement.dataset.ready = "yes";
 }
 
-// For tests and for the curious: where the page looks.
-window.segvote = { store, go, countStrokes, getCursor, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
+// For tests.
+window.segvote = { store, go, countStrokes, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
 start().catch((error) => { byId("notice").textContent = error.message; byId("notice").hidden = false; });

@@ -1,4 +1,4 @@
-// The image: drawing, zoom and pan, the region under the pointer, the keyboard's cursor.
+// The image: drawing, zoom and pan, the region under the pointer.
 
 import { colourOf, getOthers } from "./classes.js";
 import { fetchMask, isDrawn, lookUpMask } from "./masks.js";
@@ -29,7 +29,6 @@ const remembered = new Map();
 export const getHovered = () => hovered;
 export const getRegions = () => regions;
 export const getView = () => ({ zoom, panX, panY });
-export const getCursor = () => cursor;
 export const countStrokes = () => strokes.length;
 
 // Pixels of the image per pixel of the map.
@@ -114,7 +113,7 @@ function refresh() {
   draw();
 }
 
-// Outlines of user labels: where they say object, where background.
+// Outlines of user labels, of object and of background.
 function traceLabels(image) {
   return [1, 0].map((value) => {
     const flags = image.state.map((state) => (labelOf(state) === value ? 1 : 0));
@@ -177,8 +176,8 @@ function dropSaved() {
   for (const stroke of strokes.filter((one) => one.saved)) removeStroke(stroke);
 }
 
-export function setCursor(x, y, keyboard = false) {
-  cursor = x === null ? null : { x, y, keyboard };
+export function setCursor(x, y) {
+  cursor = x === null ? null : { x, y };
   draw();
 }
 
@@ -196,7 +195,7 @@ function drawNow() {
   context.clearRect(0, 0, canvas.width, canvas.height);
   if (!regions) return;
   context.setTransform(zoom * ratio, 0, 0, zoom * ratio, panX * ratio, panY * ratio);
-  context.imageSmoothingEnabled = zoom < 8; // from there on pixels are what one wants to see
+  context.imageSmoothingEnabled = zoom < 8; // from there on single pixels are shown
   context.imageSmoothingQuality = "high";
   context.drawImage(picture, 0, 0, regions.width, regions.height);
   context.imageSmoothingEnabled = false;
@@ -339,23 +338,18 @@ function drawHover() {
   line(path, "#fff", byKeyboard ? 2.4 : 1.6);
 }
 
-// The brush as a ring of its size; the other tools as a cross.
+// The brush as a ring of its size.
 function drawCursor() {
-  if (!cursor) return;
+  if (!cursor || !["brush", "eraser"].includes(store.tool)) return;
   const [sx, sy] = scale();
   const [x, y] = [cursor.x / sx, cursor.y / sy];
   const path = new Path2D();
-  if (["brush", "eraser"].includes(store.tool)) path.arc(x, y, Math.max(store.radius / sx, 2 / zoom), 0, 7);
-  if (cursor.keyboard) {
-    const arm = 9 / zoom;
-    path.moveTo(x - arm, y); path.lineTo(x + arm, y);
-    path.moveTo(x, y - arm); path.lineTo(x, y + arm);
-  }
+  path.arc(x, y, Math.max(store.radius / sx, 2 / zoom), 0, 7);
   line(path, "rgb(0 0 0 / .65)", 3.4);
   line(path, "#fff", 1.5);
 }
 
-// What is under the pointer.
+// The region under the pointer.
 
 export function setHovered(segment, keyboard = false) {
   if (segment === hovered && keyboard === byKeyboard) return;

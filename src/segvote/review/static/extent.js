@@ -5,7 +5,7 @@ import { store, tell, watch } from "./store.js";
 
 const byId = (id) => document.getElementById(id);
 
-export const levelOf = (index) => store.status.extents?.[index] ?? store.status.extent;
+const levelOf = (index) => store.status.extents?.[index] ?? store.status.extent;
 
 // In words: of six, the first is the part, the last the whole.
 const describe = (level) => `${level} of ${store.run.nExtents}${level === 1 ? ", the most telling part" : level === store.run.nExtents ? ", the whole object" : ""}`;

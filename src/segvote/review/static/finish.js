@@ -1,4 +1,4 @@
-// Finish: how far the review is, how good the rest may be, the files, and the same as a command line.
+// Finish: progress, the estimated quality of the rest, the files, and the command lines that write them.
 
 import { make } from "./elements.js";
 import { countProgress, store, watch } from "./store.js";
@@ -10,7 +10,7 @@ export const isFinishOpen = () => dialog.open;
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-export function describeEstimate(estimate, left, accepted) {
+function describeEstimate(estimate, left, accepted) {
   if (!estimate && accepted >= 3) return "The accepted masks are being compared with those of the vote …";
   if (!estimate) return left ? "Accept at least three images to learn how good the others may be." : "";
   const { nAccepted: n, nUntouched: untouched, mean, low, high } = estimate;
@@ -39,9 +39,8 @@ function makeFormat(name, command) {
   const row = make("li", "format");
   const write = make("button", "", "Write");
   write.setAttribute("aria-label", `Write ${name}`);
-  const code = make("code");
+  const code = make("code", "", command);
   code.dataset.command = command;
-  showCommand(code, command);
   const result = make("span", "format-result quiet");
   write.addEventListener("click", async () => {
     write.disabled = true;
@@ -54,37 +53,26 @@ function makeFormat(name, command) {
       if (/not empty/.test(answer.error)) { write.textContent = "Overwrite"; write.dataset.again = "yes"; }
     }
   });
-  code.title = "Click to copy";
-  code.addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(code.textContent);
-    result.textContent = "copied";
-  });
   row.append(make("strong", "", name), code, write, result);
   return row;
 }
 
-// Lines break before an option, never inside of one.
-function showCommand(code, command) {
-  const [call, ...options] = command.split(/ (?=--)/);
-  code.replaceChildren(call, ...options.flatMap((option) => [" ", make("span", "option", option)]));
-}
-
 const isEach = () => Boolean(document.getElementById("each")?.checked);
 
-// Whole masks, or every object by itself; the command lines say so, too.
+// Whole masks, or every object by itself; also in the command lines.
 function makeEach() {
   const label = make("label", "finish-each");
   const box = make("input");
   box.type = "checkbox";
   box.id = "each";
   box.addEventListener("change", () => {
-    for (const code of body.querySelectorAll("code[data-command]")) showCommand(code, `${code.dataset.command}${box.checked ? " --instances" : ""}`);
+    for (const code of body.querySelectorAll("code[data-command]")) code.textContent = `${code.dataset.command}${box.checked ? " --instances" : ""}`;
   });
   label.append(box, "every object by itself, as listed, cut and merged (N)");
   return label;
 }
 
-// Of one class among several: what joins the masks of all.
+// For one class among several: the command line that joins the masks of all.
 function makeJoin() {
   if (!store.run.classCommand) return [];
   const note = make("p", "quiet", "Then, for the index masks of all classes, with the options of the first time: ");

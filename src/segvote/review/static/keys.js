@@ -1,4 +1,4 @@
-// Everything by keyboard alone.
+// The keyboard.
 
 import { panBy, zoomBy, fit, getHovered, getRegions, setHovered } from "./canvas.js";
 import { openClass } from "./classes.js";
@@ -7,7 +7,7 @@ import { isGridOpen, openGrid, pressInGrid, selectAll } from "./grid.js";
 import { moveInQueue } from "./queue.js";
 import { FILTERS, N_LEVELS, store, tell } from "./store.js";
 import { openPanel } from "./panels.js";
-import { escape, moveCursor, press, removeCorner, resize } from "./tools.js";
+import { closeLasso, escape, removeCorner, resize } from "./tools.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const VIEWS = ["mask", "heat", "outline"];
@@ -27,7 +27,7 @@ const bestSegment = () => {
   return visible.reduce((best, segment) => (scores[segment] > scores[best] ? segment : best), visible[0]);
 };
 
-// Over a segment the key is its label; elsewhere it chooses what clicks and strokes say.
+// Over a segment the key labels it; elsewhere it chooses the label of clicks and strokes.
 function label(value) {
   const segment = getHovered();
   if (segment < 0 || store.tool !== "segments") { tell("labels", String(value)); return; }
@@ -36,7 +36,7 @@ function label(value) {
   tell("label", { segments, value: value === "toggle" ? toggled : value, segment });
 }
 
-// Of the class, where there are several; otherwise the size of the regions, as the slider has them from left to right.
+// A class, where there are several; otherwise the size of the regions, as on the slider from left to right.
 function pressNumber(k) {
   if (store.run.classes.length > 1) openClass(k);
   else if (k < N_LEVELS) tell("level", N_LEVELS - 1 - k);
@@ -102,15 +102,12 @@ function pressControl(event) {
   event.preventDefault();
 }
 
-function pressEnter(event) {
-  if (store.tool === "segments") label("toggle"); else press(event.shiftKey);
+function pressEnter() {
+  if (store.tool === "segments") label("toggle"); else closeLasso();
 }
 
 function pressArrow(event, [dx, dy]) {
-  if (event.shiftKey) panBy(-60 * dx, -60 * dy);
-  else if (!getRegions()) return;
-  else if (store.tool === "segments") walk(dx, dy);
-  else moveCursor(dx, dy, event.altKey);
+  if (event.shiftKey || store.tool !== "segments") panBy(-60 * dx, -60 * dy); else walk(dx, dy);
 }
 
 export function setUpKeys() {
@@ -126,12 +123,12 @@ export function setUpKeys() {
     const presses = event.target.matches("button:not(.tile-open)") && (event.key === "Enter" || event.key === " ");
     if (presses) return;
     if (isGridOpen() && pressInGrid(event)) return;
-    if (event.altKey && !(event.key in ARROWS)) return;
+    if (event.altKey) return;
     const arrow = ARROWS[event.key];
     const command = COMMANDS[event.key] ?? COMMANDS[event.key.toLowerCase()];
     if (event.key === " ") event.preventDefault(); // held, it moves the image
     else if (arrow) { event.preventDefault(); pressArrow(event, arrow); }
-    else if (event.key === "Enter") { event.preventDefault(); if (getRegions()) pressEnter(event); }
+    else if (event.key === "Enter") { event.preventDefault(); if (getRegions()) pressEnter(); }
     else if (command) { event.preventDefault(); command(); }
   });
 }

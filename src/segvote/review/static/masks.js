@@ -41,7 +41,7 @@ export async function fetchMask(index) {
     kept.set(index, { mask, image, state });
     if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value);
   } catch {
-    kept.set(index, { mask: null, image, state }); // whole segments then; the status line says what is wrong
+    kept.set(index, { mask: null, image, state }); // whole segments then; the status line shows the error
   }
   fetching = null;
   tell("mask", index);

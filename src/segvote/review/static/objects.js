@@ -16,7 +16,7 @@ const isShown = () => !panel.hidden || store.tool === "cut";
 // Neighbours in the list differ: the golden angle.
 const colourOf = (number) => `hsl(${(number * 137.5) % 360} 90% 68%)`;
 
-// What the canvas draws: outlines on the map of numbers, the one under the pointer marked.
+// For the canvas: outlines on the map of numbers, the one under the pointer marked.
 export function listOutlines() {
   if (!instances || !isShown()) return null;
   const outlines = instances.list.map((instance) => {
@@ -50,7 +50,7 @@ function forget() {
 }
 
 // Ask again where the image, its mask or its divisions may have changed.
-export async function refreshObjects() {
+async function refreshObjects() {
   if (!isShown() || store.current < 0) return;
   if (isVideo()) { forget(); show("Objects of a video are the connected regions of each frame. They cannot be cut or merged: a line on one frame would not say where the object divides in the others."); return; }
   const key = `${store.current} ${store.version} ${store.status.action}`;

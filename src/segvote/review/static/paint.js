@@ -30,5 +30,3 @@ export function paintOverlay(canvas, regions, image, mask, view, opacity) {
   for (let i = 0; i < words.length; i++) words[i] = colours[from[i]];
   context.putImageData(pixels, 0, 0);
 }
-
-export const heatColour = (value) => `rgb(${RAMP[value].join(" ")})`;

@@ -120,12 +120,12 @@ function makeFlagged(image) {
 
 const KEYS = [
   ["Segments (S)", [["Click", "toggle; drag over several"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["← ↑ ↓ →", "move from region to region"], ["[  ]", "smaller, larger regions; or 1 to 5"], ["G", "clicks toggle again"]]],
-  ["Pixels", [["P", "smart click: the region that edges and votes suggest"], ["R", "brush"], ["X", "eraser"], ["L", "lasso: drag, or click corners"], ["I", "fill the part under the pointer"], ["[  ]", "smaller, larger; or Shift and wheel"], ["Q", "snap to superpixels, or exactly"], ["Alt", "held while drawing: the other of the two"], ["← ↑ ↓ →", "move the brush; with Alt by one pixel"], ["Enter", "put the brush down, lift it; add a corner"], ["Shift Enter", "close the lasso"], ["Backspace", "delete the last corner"], ["Esc", "stop"]]],
+  ["Pixels", [["P", "smart click: the region that edges and votes suggest"], ["R", "brush"], ["X", "eraser"], ["L", "lasso: drag, or click corners"], ["I", "fill the part under the pointer"], ["[  ]", "smaller, larger; or Shift and wheel"], ["Q", "snap to superpixels, or exactly"], ["Alt", "held while drawing: the other of the two"], ["Enter", "close the lasso"], ["Backspace", "delete the last corner"], ["Esc", "stop"]]],
   ["Extent", [["{  }", "tighter, wider in all images"], ["(  )", "tighter, wider in this image"]]],
   ["Objects", [["N", "list of the single objects"], ["H", "cut: a line through an object divides it"], ["Space", "on a line of the list: select; then Merge"], ["Enter", "on a line of the list: zoom to it"]]],
   ["Go", [["Z", "undo"], ["Shift Z", "redo"], ["A", "accept, next in the queue"], ["J  K", "next, previous"], ["C", "all images: the overview"], ["1 … 9", "the class, where there are several"], ["/", "find a name"], ["F", "next filter"], ["E", "finish: write masks, exports"]]],
-  ["Look", [["Wheel", "zoom; or +  −  0, or two fingers"], ["Space", "held: drag to pan; or the middle button"], ["Shift ←", "pan"], ["<  >", "frames of a video"], ["V", "mask, heat, outline"], [",  .", "opacity"], ["T", "light or dark"]]],
-  ["Ask", [["W", "who voted for this segment?"], ["D", "the folder doctor"], ["M", "move image to the other folder"], ["?", "these keys"]]],
+  ["Look", [["Wheel", "zoom; or +  −  0, or two fingers"], ["Space", "held: drag to pan; or the middle button"], ["← ↑ ↓ →", "pan; with segments Shift ←"], ["<  >", "frames of a video"], ["V", "mask, heat, outline"], [",  .", "opacity"], ["T", "light or dark"]]],
+  ["Explain", [["W", "contributions to the score of this segment"], ["D", "the folder doctor"], ["M", "move image to the other folder"], ["?", "these keys"]]],
   ["In the overview", [["Space", "select"], ["Shift ←", "select on the way"], ["Ctrl A", "all, or none"], ["A", "accept"], ["M", "move"], ["B", "set as background"], ["Enter", "open"], ["Esc", "back"]]],
 ];
 

@@ -1,4 +1,4 @@
-// The queue: thumbnails with their masks, in the order in which a look helps most.
+// The queue: thumbnails with their masks, the most doubtful first.
 
 import { make } from "./elements.js";
 import { observeThumbs } from "./thumbs.js";
@@ -26,7 +26,7 @@ function makeItem(index) {
   return item;
 }
 
-// What the last line of a card says.
+// The last line of a card.
 export function describeBadge(image) {
   if (image.change > 0) return { text: `${formatShare(image.change)} changed`, title: "Share of the image in which the mask differs from the one on the disk", kind: "turned" };
   if (image.accepted) return { text: "✓ accepted", title: "Accepted", kind: "done" };
@@ -47,7 +47,7 @@ function refreshItem(index) {
   badge.className = `badge ${kind}`;
 }
 
-// The present image keeps the place it had when it was opened: a correction must not take it out of the user's hand.
+// The present image keeps the place it had when it was opened: a correction must not move it.
 function holdPlace(found) {
   if (place < 0) return found;
   const others = found.filter((index) => index !== store.current);

@@ -1,6 +1,6 @@
-// What the page knows. One object, changed in one place, watched by the views.
+// The state of the page: one object, watched by the views.
 
-export const SELECTED = 4;
+const SELECTED = 4;
 export const N_LEVELS = 5;
 
 export const store = {
@@ -16,7 +16,7 @@ export const store = {
   view: "mask",
   tool: "segments",
   level: N_LEVELS - 1, // of the regions that a click takes; the last is single segments
-  label: "toggle", // what a click or a stroke says: toggle, 1 object, 0 background, -1 undecided
+  label: "toggle", // of a click or a stroke: toggle, 1 object, 0 background, -1 undecided
   radius: 12, // of the brush, in pixels of the image
   snap: true, // strokes follow the fine superpixels
   opacity: 0.6,
@@ -38,7 +38,7 @@ export function tell(topic, detail) {
 export const labelOf = (state) => (state & 3) - 1;
 export const isSelected = (state) => Boolean(state & SELECTED);
 
-// What the page shows before the server has answered: the user's label.
+// Show a user label before the server has answered.
 export function labelHere(index, segments, value) {
   const image = store.images[index];
   if (!image) return;
@@ -61,7 +61,7 @@ export function applyUpdate(update) {
   tell("images", changed);
 }
 
-// As in the report: the same number, and the same value from which on a mask is called uncertain.
+// The same uncertainty and threshold as in the report.
 export const isUncertain = (image) => image.isWith && image.uncertainty >= store.run.uncertainFrom;
 
 // Rounded as the report rounds it: 12 %, 1.2 %, 0.3 %.
@@ -73,7 +73,7 @@ export function formatShare(share) {
 // "about" until the mask has been drawn as it would be written.
 export const formatArea = (image) => `${image.measured ? "" : "about "}${formatShare(image.covered)}`;
 
-// What stands beside a thumbnail.
+// The text beside a thumbnail.
 export function describe(image) {
   if (!image.isWith) return image.moved ? "moved to without" : "without";
   const facts = [formatArea(image)];
@@ -115,7 +115,7 @@ export function listImages(sort = "queue") {
     .map((image) => image.index);
 }
 
-// How far the review is: of the images with the object.
+// Progress of the review, of the images with the object.
 export function countProgress() {
   const inside = store.images.filter((image) => image?.isWith);
   const accepted = inside.filter((image) => image.accepted).length;

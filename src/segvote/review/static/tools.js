@@ -1,6 +1,6 @@
-// What pointer, wheel and fingers do on the image: labels of regions, brush, eraser, polygon, fill and cut; zoom and pan.
+// Pointer, wheel and touch on the image: labels of regions, brush, eraser, polygon, fill and cut; zoom and pan.
 
-import { addStroke, canvas, draw, getCursor, getRegions, imageToScreen, isMaskAt, panBy, placeTip, removeStroke, screenToImage, segmentAt, setCursor, setHovered, zoomBy } from "./canvas.js";
+import { addStroke, canvas, draw, getRegions, imageToScreen, isMaskAt, panBy, placeTip, removeStroke, screenToImage, segmentAt, setCursor, setHovered, zoomBy } from "./canvas.js";
 import { isSelected, N_LEVELS, store, tell, watch } from "./store.js";
 
 export const TOOLS = ["segments", "smart", "brush", "eraser", "polygon", "fill", "cut"];
@@ -17,7 +17,7 @@ const toCanvas = (event) => {
   return [event.clientX - box.left, event.clientY - box.top];
 };
 
-// What a stroke says: the eraser background, all others the chosen label; "toggle" is object where nothing else is known.
+// The label of a stroke: background for the eraser, else the chosen one; "toggle" of a drawn stroke is object.
 function chooseValue(segment = -1) {
   if (store.tool === "eraser") return 0;
   if (store.label !== "toggle") return Number(store.label);
@@ -25,7 +25,7 @@ function chooseValue(segment = -1) {
   return isSelected(store.images[store.current].state[segment]) ? 0 : 1;
 }
 
-// The eraser is a brush that says background.
+// The eraser is a brush with the label background.
 const nameStroke = () => (store.tool === "eraser" ? "brush" : store.tool);
 
 function begin(x, y, segment) {
@@ -86,8 +86,7 @@ function addCorner(x, y) {
 }
 
 function doubleClick() {
-  if (!stroke?.clicked) return;
-  if (stroke.points.length > 2) finish(); else cancel();
+  if (stroke?.clicked && stroke.points.length === 1) cancel(); else closeLasso();
 }
 
 const extent = ({ points }) => {
@@ -147,10 +146,10 @@ canvas.addEventListener("pointerup", (event) => {
 });
 canvas.addEventListener("dblclick", doubleClick);
 canvas.addEventListener("pointercancel", (event) => { release(event); cancel(); });
-canvas.addEventListener("pointerleave", () => { setHovered(-1); if (!getCursor()?.keyboard) setCursor(null); });
+canvas.addEventListener("pointerleave", () => { setHovered(-1); setCursor(null); });
 canvas.addEventListener("contextmenu", (event) => event.preventDefault());
 
-// Two fingers: what lies between them stays between them.
+// Two fingers: the place between them stays between them.
 function pinch(id, x, y) {
   const other = [...fingers].find(([key]) => key !== id)[1];
   const before = fingers.get(id);
@@ -178,30 +177,9 @@ export function resize(step) {
   else tell("radius", step > 0 ? Math.max(store.radius * 1.25, store.radius + 0.5) : store.radius / 1.25);
 }
 
-// Keyboard: a cursor that paints.
-
-export function moveCursor(dx, dy, fine) {
-  const { width, height } = store.run.images[store.current];
-  const { x, y } = getCursor() ?? { x: width / 2, y: height / 2 };
-  const step = fine ? 1 : Math.max(1, Math.round(["brush", "eraser"].includes(store.tool) ? store.radius / 2 : width / 40));
-  const clip = (value, size) => Math.min(size - 0.5, Math.max(0.5, value));
-  setCursor(clip(x + dx * step, width), clip(y + dy * step, height), true);
-  const now = getCursor();
-  if (stroke?.byKeys) { stroke.points.push([now.x, now.y]); draw(); }
-}
-
-// Enter: a brush is put down and lifted; a polygon gets a corner; a fill flows.
-export function press(closes) {
-  const cursor = getCursor();
-  if (!cursor) { moveCursor(0, 0, true); return; }
-  exact = false;
-  if (PLACES.includes(store.tool)) takeAt(cursor.x, cursor.y);
-  else if (store.tool === "polygon") {
-    if (stroke && closes) { if (stroke.points.length > 2) finish(); }
-    else if (stroke) { stroke.points.push([cursor.x, cursor.y]); draw(); }
-    else { stroke = { tool: "polygon", points: [[cursor.x, cursor.y]], radius: 1, value: chooseValue(), clicked: true }; addStroke(stroke); }
-  } else if (stroke) finish();
-  else { stroke = { tool: nameStroke(), points: [[cursor.x, cursor.y]], radius: store.radius, value: chooseValue(), byKeys: true }; addStroke(stroke); }
+// Enter closes a lasso of clicked corners.
+export function closeLasso() {
+  if (stroke?.clicked && stroke.points.length > 2) finish();
 }
 
 export function escape() {

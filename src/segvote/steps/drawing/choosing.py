@@ -15,8 +15,16 @@ from segvote.io.arrays import read_arrays
 from segvote.io.images import resize_labels
 from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Drawing
-from segvote.masks.choice import MAX_WIDTH, LineEvidence, choose_filter, measure_elongation, measure_width
-from segvote.masks.lines import LINE_SIZE, count_responses, draw_lines
+from segvote.masks.lines import (
+    LINE_SIZE,
+    MAX_WIDTH,
+    LineEvidence,
+    choose_filter,
+    count_responses,
+    draw_lines,
+    measure_elongation,
+    measure_width,
+)
 from segvote.run.run_folder import RunFolder, find_drawing, make_key, write_drawing
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import read_picture

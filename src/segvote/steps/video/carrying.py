@@ -1,7 +1,7 @@
 """Maps of key frames carried to the frames between them along the optical flow.
 
-Each pixel of a frame is followed to its place in a key frame, so that what is known there is looked up once, however
-many frames lie between: values do not blur on the way.
+Each pixel of a frame is followed to its place in a key frame and its value looked up there once, so that values do not
+blur on the way.
 """
 
 from __future__ import annotations
@@ -14,26 +14,18 @@ import cv2
 import numpy as np
 
 SMALLEST_SIDE = 32  # below this the flow's pyramid has no level to start from
-# Difference of grey values, of 255, between a pixel and where the flow leads, at which the flow is trusted little.
+# Difference of grey values, of 255, between a pixel and its place in the next frame, at which trust has fallen to .6.
 GREY_WIDTH = 20.0
-LEAST_TRUST = 1e-3  # of the flow from one frame to the next, so that every pixel has an answer
+LEAST_TRUST = 1e-3  # of the flow from one frame to the next, so that every pixel has a value
 TRUST = (np.exp(-((np.arange(256) / GREY_WIDTH) ** 2) / 2) + LEAST_TRUST).astype(np.float32)  # by difference
 
 
 @dataclass(frozen=True)
 class Track:
-    """Where the pixels of a frame lie in another frame.
+    """Where the pixels of a frame lie in another frame."""
 
-    Attributes
-    ----------
-    places : (h, w, 2) float32
-        x and y there.
-    trust : (h, w) float32
-        About 0 to 1: how well the pixel looks like those that the flow led through.
-    """
-
-    places: np.ndarray
-    trust: np.ndarray
+    places: np.ndarray  # (h, w, 2) float32, x and y there
+    trust: np.ndarray  # (h, w) float32, about 0 to 1: similarity of the pixel to those along the flow
 
     def join(self, rest: Track) -> Track:
         """The track that goes on where this one ends."""
@@ -96,16 +88,9 @@ def is_nearer(earlier: Track, later: Track, share: float) -> bool:
 
 
 def blend(earlier: Track, later: Track, before: np.ndarray, after: np.ndarray, share: float) -> np.ndarray:
-    """(h, w) float32 values of a frame from those of the key frames before and after it, by trust and nearness in time.
+    """(h, w) float32 values of a frame: mean of the key frames before and after it, weighted by trust and time.
 
-    Parameters
-    ----------
-    earlier, later : Track
-        Of the frame, to each of the two.
-    before, after : (h, w) float32
-        Values of the two.
-    share : float
-        How far the frame lies from the one to the other, in (0, 1).
+    Tracks lead from the frame to each of the two; `share` is how far it lies from the one to the other, in (0, 1).
     """
     first, second = (1 - share) * earlier.trust, share * later.trust
     return (first * earlier.carry(before) + second * later.carry(after)) / (first + second)  # type: ignore[no-any-return]

@@ -19,15 +19,15 @@ from segvote.run.videos import KeyFrames, read_ahead
 from segvote.steps.drawing.superpixels import N_SUPERPIXELS, segment_superpixels
 from segvote.steps.video.carrying import Track, blend, follow_between, is_nearer, measure_flicker
 
-# How much of a frame's heat is the mask of the frame before, where the flow is trusted.
+# Weight, in the heat of a frame, of the mask of the frame before, where the flow is trusted.
 STEADINESS = 0.3
-# What is drawn of a frame goes beyond its warm pixels by this share of the longer side.
+# A frame is drawn in a box around its warm pixels, wider by this share of the longer side.
 MARGIN = 0.1
 
 
 @dataclass(frozen=True)
 class CarriedFrame:
-    """A frame of a video with what is known of its key frames."""
+    """A frame of a video with segments and heat carried from its key frames."""
 
     frame: Frame
     working: np.ndarray  # (h, w, 3) uint8 at working size
@@ -46,43 +46,40 @@ class DrawnFrame:
     flicker: float  # see `segvote.steps.video.carrying.measure_flicker`; 0 for the first frame
 
 
-@dataclass(frozen=True)
-class SegmentedVideo:
-    """A video whose key frames are segmented."""
+def carry_frames(
+    keys: KeyFrames, path: Path, heat: np.ndarray | None = None, within: tuple[int, int] | None = None
+) -> Iterator[CarriedFrame]:
+    """All frames of a film or folder in order, or those from one key frame to another, with heat (n_segments,)."""
+    heat = np.zeros(len(keys.numbers), np.float32) if heat is None else heat
+    window: list[Frame] = []
+    first: CarriedFrame | None = None
+    for frame in _read(keys, path, within):
+        if frame.index not in keys.arrays["key_indices"]:
+            window.append(frame)
+            continue
+        last = _open_key(keys, frame, heat)
+        yield from [last] if first is None else _carry_between(first, window, last)
+        window, first = [], last
 
-    keys: KeyFrames
-    path: Path  # the film, or the folder of frames
 
-    def carry(self, heat: np.ndarray | None = None, within: tuple[int, int] | None = None) -> Iterator[CarriedFrame]:
-        """All frames in order, or those from one key frame to another, with heat (n_segments,); None: none."""
-        heat = np.zeros(len(self.keys.numbers), np.float32) if heat is None else heat
-        window: list[Frame] = []
-        first: CarriedFrame | None = None
-        for frame in self.read(within):
-            if frame.index not in self.keys.arrays["key_indices"]:
-                window.append(frame)
-                continue
-            last = self.open_key(frame, heat)
-            yield from [last] if first is None else _carry_between(first, window, last)
-            window, first = [], last
+def read_frame_labels(keys: KeyFrames, path: Path, frame: int) -> np.ndarray:
+    """(h, w) segments of one frame by its number in the source, as `carry_frames` gives them."""
+    indices = keys.arrays["key_indices"]
+    after = int(np.searchsorted(indices, frame))
+    within = indices[max(after - 1, 0)], indices[after]
+    return next(one.labels for one in carry_frames(keys, path, within=within) if one.frame.index == frame)
 
-    def read(self, within: tuple[int, int] | None = None) -> Iterator[Frame]:
-        """All frames in order, or those from one number in the source to another."""
-        indices = self.keys.arrays["frame_indices"]
-        low, high = (indices[0], indices[-1]) if within is None else within
-        return read_ahead(read_frames(self.path, indices[(indices >= low) & (indices <= high)].tolist()))
 
-    def open_key(self, frame: Frame, heat: np.ndarray) -> CarriedFrame:
-        """A key frame with the heat (n_segments,) of its segments."""
-        labels = self.keys.read_labels(self.keys.find_nearest(frame.index))
-        return CarriedFrame(frame, resize_image(frame.image, max(labels.shape)), labels, heat[labels])
+def _read(keys: KeyFrames, path: Path, within: tuple[int, int] | None = None) -> Iterator[Frame]:
+    """All frames in order, or those from one number in the source to another."""
+    indices = keys.arrays["frame_indices"]
+    low, high = (indices[0], indices[-1]) if within is None else within
+    return read_ahead(read_frames(path, indices[(indices >= low) & (indices <= high)].tolist()))
 
-    def read_labels(self, frame: int) -> np.ndarray:
-        """(h, w) segments of one frame by its number in the source, as `carry` gives them."""
-        keys = self.keys.arrays["key_indices"]
-        after = int(np.searchsorted(keys, frame))
-        within = keys[max(after - 1, 0)], keys[after]
-        return next(one.labels for one in self.carry(within=within) if one.frame.index == frame)
+
+def _open_key(keys: KeyFrames, frame: Frame, heat: np.ndarray) -> CarriedFrame:
+    labels = keys.read_labels(keys.find_nearest(frame.index))
+    return CarriedFrame(frame, resize_image(frame.image, max(labels.shape)), labels, heat[labels])
 
 
 def _carry_between(first: CarriedFrame, window: list[Frame], last: CarriedFrame) -> Iterator[CarriedFrame]:
@@ -99,36 +96,28 @@ def _carry_between(first: CarriedFrame, window: list[Frame], last: CarriedFrame)
 
 
 def draw_video(
-    video: SegmentedVideo,
+    keys: KeyFrames,
+    path: Path,
     heat: np.ndarray,
     decisions: np.ndarray,
     fixed: np.ndarray,
     along_superpixels: bool = True,
     steadiness: float = STEADINESS,
 ) -> Iterator[DrawnFrame]:
-    """All frames of a video in order.
+    """All frames of a video in order, drawn along superpixels, or with the carried segments as they are.
 
-    Parameters
-    ----------
-    video
-        Which.
-    heat, decisions, fixed
-        (n_segments,) heat in [0, 1], one half where the decision changes; bool; -1 or the user label, 0 or 1.
-    along_superpixels
-        Whether masks are drawn along superpixels; otherwise the carried segments as they are.
-    steadiness
-        How much the mask of a frame keeps to that of the frame before, in [0, 1).
+    Of each segment: heat in [0, 1], one half where the decision changes; the decision; -1 or the user label, 0 or 1.
     """
     # A user label holds in every frame that its segment is carried to.
     heat = np.where(fixed >= 0, fixed == 1, heat).astype(np.float32)
     if not decisions.any():
-        for frame in video.read():
-            if frame.index in video.keys.arrays["key_indices"]:
-                cold = video.open_key(frame, heat).heat
+        for frame in _read(keys, path):
+            if frame.index in keys.arrays["key_indices"]:
+                cold = _open_key(keys, frame, heat).heat
             yield DrawnFrame(frame, np.zeros(frame.image.shape[:2], dtype=bool), cold, 0.0)
         return
     mask: np.ndarray = np.zeros(0)
-    for one in video.carry(heat):
+    for one in carry_frames(keys, path, heat):
         steadied, flicker = one.heat, 0.0
         if one.step is not None:
             carried, weights = one.step.carry(mask.astype(np.uint8)), steadiness * one.step.trust
@@ -140,7 +129,7 @@ def draw_video(
 
 
 def _draw(one: CarriedFrame, heat: np.ndarray, fixed: np.ndarray, along_superpixels: bool) -> np.ndarray:
-    """(h, w) bool at working size; drawn in a box around what is warm, as nothing else can become object."""
+    """(h, w) bool at working size, drawn in a box around the warm pixels only."""
     box, mask = _find_box(heat > 0.5), np.zeros(heat.shape, dtype=bool)
     heat, labels, working = heat[box], one.labels[box], one.working[box]
     if not heat.size:
@@ -155,7 +144,7 @@ def _draw(one: CarriedFrame, heat: np.ndarray, fixed: np.ndarray, along_superpix
 
 
 def _find_box(is_warm: np.ndarray) -> tuple[slice, slice]:
-    """Rows and columns that hold all warm pixels (h, w) bool and what surrounds them; empty without one."""
+    """Rows and columns that hold all warm pixels (h, w) bool and a margin; empty without one."""
     margin = round(MARGIN * max(is_warm.shape))
     places = [np.flatnonzero(is_warm.any(axis=axis)) for axis in (1, 0)]
     rows, columns = (slice(max(one[0] - margin, 0), one[-1] + 1 + margin) if len(one) else slice(0) for one in places)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
 from segvote.kernels import search_neighbours
-from segvote.progress import Progress, watch
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead
@@ -33,8 +31,7 @@ VIDEO_VERSION = 5  # raised when key frames are chosen or joined in another way
 EVERY = 8  # frames from one key frame to the next, at most
 LEAST = 5  # key frames of a video, where it has as many frames
 MOST = 20  # key frames of a video that vote
-# Correlation of thumbnails below which a frame shows something else than the last key frame.
-CHANGED = 0.5
+CHANGED = 0.5  # correlation of thumbnails below which a frame differs from the last key frame
 POSTER_QUALITY = 95
 JOINED = ("areas", "border", "centres", "colours", "lengths")
 GEOMETRY = (*JOINED, "edges", "parents", "altitudes", "shape")
@@ -44,10 +41,9 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> Bag:
     """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
     run, settings = extractor.run, extractor.settings
     frames = read_if_whole(run.segments_path(key))
+    is_done = frames is not None and is_whole(run, key, frames)
     if frames is None:
         frames = survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
-        write_arrays(run.segments_path(key), False, **frames)
-    is_done = is_whole(run, key, frames)
     joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist())}
     if not is_done:
         poster = int(frames["poster"])
@@ -60,36 +56,16 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> Bag:
 
 
 def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bool:
-    """Whether these are all segments of a video, not its survey, and its poster and key frames are in the folder."""
+    """Whether the poster and all key frames of a video are in the run folder."""
     paths = [run.segments_path(name_key_frame(key, index)) for index in segments["key_indices"]]
-    return "areas" in segments and all(path.is_file() for path in (get_poster_path(run, key), *paths))
-
-
-def report_key_frames(extractor: BagExtractor, keys: Sequence[str], progress: Progress) -> AbstractContextManager[None]:
-    """While features of videos, by the names of their segments, are extracted, report how many key frames have some."""
-
-    def count() -> tuple[int, int]:
-        run, done, totals = extractor.run, 0, list[int]()
-        for key in keys:
-            survey, features = read_if_whole(run.segments_path(key), ("key_indices",)), extractor.name_features(key)
-            if survey is not None:
-                totals.append(len(survey["key_indices"]))
-                parts = run.features_path(name_key_frame(features, 0)).parent.glob("[0-9]*")
-                done += totals[-1] if run.features_path(features).is_file() else len([*parts])
-        # Videos that were not looked through yet count like the others.
-        return done, round(sum(totals) * len(keys) / max(len(totals), 1))
-
-    return watch("key frames", count, progress) if keys else nullcontext()
+    return all(path.is_file() for path in (get_poster_path(run, key), *paths))
 
 
 def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
     """Go through a video once and choose its key frames; a frame leaves 256 bytes in memory.
 
-    Returns
-    -------
-    dict
-        Numbers in the source of all frames (*frame_indices*), of the key frames (*key_indices*) and of a key frame in
-        the middle that votes, which pages show (*poster*); what could not be read (*problem*).
+    Returns the numbers in the source of all frames (*frame_indices*), of the key frames (*key_indices*) and of a key
+    frame in the middle that votes, which pages show (*poster*); and the parts that could not be read (*problem*).
     """
     frames = [(frame.index, make_thumbnail(frame.image)) for frame in read_ahead(stream)]
     indices, thumbnails = zip(*frames, strict=True)
@@ -137,7 +113,7 @@ def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Se
 
 
 def _show(image: np.ndarray, size: int) -> tuple[np.ndarray, tuple[int, int]]:
-    """A frame in memory, whatever size is asked for, and its height and width."""
+    """A frame in memory, at its own size, with height and width."""
     return image, (image.shape[0], image.shape[1])
 
 

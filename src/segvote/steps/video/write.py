@@ -26,7 +26,7 @@ from segvote.progress import Progress, watch
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.run.videos import TRACK, KeyFrames, list_frame_stems
-from segvote.steps.video.draw import DrawnFrame, SegmentedVideo, draw_video
+from segvote.steps.video.draw import DrawnFrame, draw_video
 from segvote.types import Annotation, Part
 
 if TYPE_CHECKING:
@@ -65,8 +65,9 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
     record = task.record
     keys = KeyFrames.open(run, record.segments, record.features)
     stems = list_frame_stems(task.image_path, keys.arrays["frame_indices"])
-    video = SegmentedVideo(keys, task.image_path)
-    frames = draw_video(video, task.heat, task.decisions, task.fixed, settings.draw != "segments")
+    frames = draw_video(
+        keys, task.image_path, task.heat, task.decisions, task.fixed, along_superpixels=settings.draw != "segments"
+    )
     moments, shapes, size = [], [], (record.height, record.width)
     track_path = run.path / "tracks" / f"{record.stem}.cvat.xml"
     with (
@@ -116,7 +117,7 @@ def measure_moment(drawn: DrawnFrame) -> Moment:
 
 
 def read_timeline(run: RunFolder, stem: str) -> list[Moment]:
-    """The moments of a video; none where the file is absent or damaged."""
+    """The moments of a video; empty where the file is absent or damaged."""
     try:
         return [Moment(**frame) for frame in read_json(get_timeline_path(run, stem))["frames"]]
     except (BadInputError, DamagedFileError, KeyError, TypeError):
