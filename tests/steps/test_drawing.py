@@ -62,21 +62,11 @@ def test_wide_objects_are_drawn_as_regions(tmp_path):
     assert run.drawing.way == "regions" and "wide" in run.drawing.reason
 
 
-<<<<<<< HEAD
 def test_the_way_that_was_asked_for_is_taken(cracked, tmp_path):
     folders = cracked / "with", cracked / "without", tmp_path / "run"
     for way in ("regions", "segments", "lines"):
         run = annotate(*folders, replace(QUICK, draw=way), n_jobs=1)
         assert run.drawing.way == way and run.drawing.reason == "chosen by the user"
-=======
-@pytest.mark.parametrize("way", ["segments", "lines"])
-def test_the_way_that_was_asked_for_is_taken(cracked, tmp_path, way):
-    run = annotate(cracked / "with", cracked / "without", tmp_path / "run", replace(QUICK, draw=way))
-    assert run.drawing.way == way and run.drawing.reason == "chosen by the user"
-
-
-def test_an_unknown_way_lists_the_known_ones(cracked, tmp_path):
->>>>>>> main
     with pytest.raises(UnknownNameError, match="auto, regions, lines, segments"):
         annotate(*folders, replace(QUICK, draw="dots"))
     by_processes = Run(cracked / "run")
