@@ -1,5 +1,6 @@
 """Folders in stores: fetched and sent files, refused addresses and names."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -181,7 +182,7 @@ def test_two_processes_of_one_machine_keep_apart(uri):
 
 
 def test_paths_pass_and_import_nothing(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
+    monkeypatch.setitem(sys.modules, "fsspec", None)
     given = ["with", Path("without"), None]
     with open_folders(given, ["out"]) as (inputs, outs):
         assert (inputs, outs) == (given, ["out"])
