@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the jud
 
 
 def make_annotations(folder):
-    """Every example mask as an image on disk, so that a judge that opens the picture finds it."""
+    """Every example mask with a picture on disk."""
     annotations = []
     for name, mask in {**MASKS, "large": make_large_mask()}.items():
         path = folder / f"{name}.jpg"
@@ -65,9 +65,6 @@ def test_label_studio_reads_our_brush_and_writes_the_same_bytes(name):
     np.testing.assert_array_equal(decode_brush(theirs, *mask.shape), mask)
 
 
-# CVAT
-
-
 # Datumaro, which also reads other formats
 
 
@@ -100,34 +97,23 @@ def _find_mask(shape, height, width):
     return np.asarray(shape.image).astype(bool)
 
 
-@pytest.mark.parametrize("polygons", [False, True])
-def test_datumaro_reads_its_own_format(tmp_path, annotations, polygons):
-    folder = EXPORTS["datumaro"](annotations, tmp_path / "out", ExportOptions(("car",), polygons=polygons))
-    assert_same(read_by_datumaro(folder, "datumaro"), annotations)
-
-
-def test_datumaro_reads_our_cvat_file(tmp_path, annotations):
-    path = EXPORTS["cvat"](annotations, tmp_path / "out", ExportOptions(("car",)))
-    assert_same(read_by_datumaro(path, "cvat"), annotations)
-
-
-@pytest.mark.parametrize("polygons", [False, True])
-def test_datumaro_reads_our_coco_file(tmp_path, annotations, polygons):
-    EXPORTS["coco"](annotations, tmp_path / "out", ExportOptions(("car",), polygons=polygons))
-    assert_same(read_by_datumaro(tmp_path / "out", "coco"), annotations)
-
-
-@pytest.mark.parametrize("format_", ["voc", "voc_segmentation"])
-def test_datumaro_reads_our_voc_folder(tmp_path, annotations, format_):
-    folder = EXPORTS["voc"](annotations, tmp_path / "out", ExportOptions(("car",)))
-    assert_same(read_by_datumaro(folder, format_), annotations)
-
-
-def test_datumaro_reads_our_cityscapes_folder(tmp_path, annotations):
-    folder = EXPORTS["cityscapes"](annotations, tmp_path / "out", ExportOptions(("car",)))
-    found = read_by_datumaro(folder, "cityscapes")
-    found = {name.removeprefix("segvote_").removesuffix("_000000"): mask for name, mask in found.items()}
-    assert_same(found, annotations)
+@pytest.mark.parametrize(
+    ("format_", "name", "polygons"),
+    [
+        ("cityscapes", "cityscapes", False),
+        ("coco", "coco", False),
+        ("coco", "coco", True),
+        ("cvat", "cvat", False),
+        ("datumaro", "datumaro", False),
+        ("datumaro", "datumaro", True),
+        ("voc", "voc", False),
+        ("voc", "voc_segmentation", False),
+    ],
+)
+def test_datumaro_reads_our_exports(tmp_path, annotations, format_, name, polygons):
+    path = EXPORTS[format_](annotations, tmp_path / "out", ExportOptions(("car",), polygons=polygons))
+    found = read_by_datumaro(path, name)
+    assert_same({key.removeprefix("segvote_").removesuffix("_000000"): found[key] for key in found}, annotations)
 
 
 def test_the_official_tools_know_our_numbers_and_file_names(tmp_path):

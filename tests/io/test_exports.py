@@ -4,6 +4,7 @@ import json
 import os
 import weakref
 from pathlib import Path, PurePosixPath
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -132,36 +133,35 @@ def test_instances_are_connected_regions_above_a_size():
     assert len(list_parts(diagonal, make_options(instances=True))) == 1  # pixels that meet at a corner
 
 
-def make_rotated_jpeg(path):
+def make_turned(path):
+    """A picture that lies on its side, with EXIF orientation."""
     exif = Image.Exif()
     exif[0x0112] = 6
     pixels = np.zeros((40, 60, 3), np.uint8)
     pixels[:20] = 255
     Image.fromarray(pixels).save(path, exif=exif)
-    return Annotation("turned.jpg", 60, 40, (Part("car", np.ones((60, 40), bool)),), image_path=path)
+    return Annotation(path.name, 60, 40, (Part("car", np.ones((60, 40), bool)),), image_path=path)
+
+
+def assert_upright(path):
+    with Image.open(path) as picture:
+        assert picture.size == (40, 60)
+        assert picture.getexif().get(0x0112, 1) == 1
+        assert np.array(picture.convert("L"))[:, 30].min() > 200  # the upper side is on the right
 
 
 @pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"png"}))
 def test_copied_pictures_are_upright_and_fit_their_masks(tmp_path, format_):
-    annotation = make_rotated_jpeg(tmp_path / "turned.jpg")
+    annotation = make_turned(tmp_path / "turned.jpg")
     EXPORTS[format_]([annotation], tmp_path / "out", make_options(images="copy", val_share=0.2))
     (copy,) = [path for path in (tmp_path / "out").rglob("*turned*") if path.suffix == ".jpg" or "leftImg" in path.name]
-    with Image.open(copy) as picture:
-        assert picture.size == (40, 60)
-        assert picture.getexif().get(0x0112, 1) == 1
-        assert np.array(picture.convert("L"))[:, 30].min() > 200  # what was on top is on the right
+    assert_upright(copy)
 
 
 @pytest.mark.parametrize("extension", ["png", "webp", "tif"])
 def test_other_turned_pictures_are_copied_upright(tmp_path, extension):
-    exif = Image.Exif()
-    exif[0x0112] = 8
-    Image.new("RGB", (60, 40), "red").save(tmp_path / f"a.{extension}", exif=exif)
-    annotation = Annotation("a", 60, 40, image_path=tmp_path / f"a.{extension}")
-    place_image(annotation, tmp_path / f"b.{extension}", make_options(images="link"))
-    with Image.open(tmp_path / f"b.{extension}") as picture:
-        assert picture.size == (40, 60)
-        assert picture.getexif().get(0x0112, 1) == 1
+    place_image(make_turned(tmp_path / f"a.{extension}"), tmp_path / f"b.{extension}", make_options(images="link"))
+    assert_upright(tmp_path / f"b.{extension}")
 
 
 @pytest.fixture
@@ -178,10 +178,7 @@ def test_upright_pictures_keep_their_bytes(tmp_path, photograph, images):
 
 
 def test_pictures_are_copied_where_links_fail(tmp_path, photograph, monkeypatch):
-    def refuse(*_):
-        raise OSError(18, "Invalid cross-device link")
-
-    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "link", mock.Mock(side_effect=OSError(18, "Invalid cross-device link")))
     place_image(photograph, tmp_path / "b.jpg", make_options(images="link"))
     assert (tmp_path / "a.jpg").read_bytes() == (tmp_path / "b.jpg").read_bytes()
 

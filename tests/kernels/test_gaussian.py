@@ -90,3 +90,10 @@ def test_what_is_not_finite_is_refused_by_name_and_row(rng, bad):
         sum_kernel(X, V, [1.0])
     with pytest.raises(BadInputError, match=r"queries .* row 3"):
         search_neighbours(V, X, 2)
+
+
+def test_a_query_alone_gets_the_sum_it_gets_among_others(rng):
+    queries, voters = rng.normal(size=(40, 5)), rng.normal(size=(100, 5))
+    together = sum_kernel(queries, voters, [1.5])[0]
+    alone = [sum_kernel(row[None], voters, [1.5])[0, 0] for row in queries]
+    np.testing.assert_allclose(alone, together, rtol=1e-7)

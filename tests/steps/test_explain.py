@@ -54,7 +54,7 @@ def test_the_text_lists_both_sides_and_the_score(voted, finished_run):
 
 
 def test_the_page_needs_nothing_else(voted, finished_run):
-    page = format_page(explain_segment(voted, 0, 3), finished_run, n_pictures=2)
+    page = format_page(explain_segment(voted, 0, 3), finished_run)
     assert page.count("data:image/jpeg;base64,") >= 2
     assert "http:" not in page and "<script" not in page
 

@@ -27,7 +27,7 @@ def test_a_bag_is_as_near_as_its_nearest_segment(small_bags, rng, monkeypatch):
 @pytest.mark.parametrize("voter", VOTERS)
 def test_prototypes_are_training_segments_and_their_votes_add_up(voter, planted):
     fitted = voter().fit(planted.X, planted.y, bags=planted.bags)
-    np.testing.assert_array_equal(planted.X[fitted._prototypes.rows], fitted.prototypes_)
-    similarity = measure_kernel(planted.X[:5], fitted.prototypes_, 0.5 / fitted.bandwidth_**2)
-    expected = similarity @ fitted.prototype_weights_ + fitted.intercept_
+    np.testing.assert_array_equal(planted.X[fitted.prototypes_.rows], fitted.prototypes_.points)
+    similarity = measure_kernel(planted.X[:5], fitted.prototypes_.points, 0.5 / fitted.bandwidth_**2)
+    expected = similarity @ fitted.prototypes_.amounts + fitted.prototypes_.intercept
     np.testing.assert_allclose((fitted.scores_ + fitted.threshold_)[:5], expected)

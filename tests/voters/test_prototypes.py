@@ -17,7 +17,7 @@ def test_prototypes_cover_bags_that_others_leave_uncovered():
 
 def test_votes_are_log_odds_times_kernels(planted):
     fitted = PrototypeVoting(bandwidth=2.0, n_prototypes=5).fit(planted.X, planted.y, bags=planted.bags)
-    squared = ((planted.X[:, None] - fitted.prototypes_[None]) ** 2).sum(axis=2)
+    squared = ((planted.X[:, None] - fitted.prototypes_.points[None]) ** 2).sum(axis=2)
     kernels = np.exp(-squared / 8)
     shown = {1: [], 0: []}
     for bag in np.unique(planted.bags):
@@ -25,8 +25,8 @@ def test_votes_are_log_odds_times_kernels(planted):
         holds = (squared[own] < 1e-12).any(axis=0)
         shown[planted.y[own][0]].append(np.where(holds, 0.0, kernels[own].max(axis=0)))
     rates = [(1 + np.sum(shown[kind], axis=0)) / (2 + n) for kind, n in ((1, 9), (0, 10))]
-    np.testing.assert_allclose(fitted.votes_, np.log(rates[0]) - np.log(rates[1]), rtol=1e-6)
-    np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, kernels @ fitted.votes_, rtol=1e-6)
+    np.testing.assert_allclose(fitted.prototypes_.amounts, np.log(rates[0]) - np.log(rates[1]), rtol=1e-6)
+    np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, kernels @ fitted.prototypes_.amounts, rtol=1e-6)
 
 
 def test_votes_are_the_machine_of_scikit_learn_turned_round(planted):

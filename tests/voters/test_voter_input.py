@@ -8,7 +8,7 @@ from segvote.errors import BadInputError, TooLargeError
 from segvote.voters import VOTERS
 from segvote.voters.walk import Walk
 
-QUADRATIC = ("crane", "ekde-paper", "evidence", "f-neg", "negative-weighted", "skde")
+QUADRATIC = ("crane", "ekde-paper", "evidence", "f-neg", "skde")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,6 @@ def test_too_many_pairs_are_refused_with_another_voter(name, planted, monkeypatc
         ("dd-svm", {"n_starts": 0}, "n_starts"),
         ("ekde-paper", {"bandwidth_rule": "widest"}, "absolute-difference, difference, discrepancy, separate, window"),
         ("knn-negatives", {"n_neighbors": 0}, "n_neighbors"),
-        ("manifold-sskde", {"n_tangent": -1}, "n_tangent"),
         ("milboost", {"n_rounds": 0}, "n_rounds"),
         ("sskde", {"trust_votes": 1.0}, "trust_votes"),
         ("walk-adapted", {"gain": 0.0}, "gain"),

@@ -1,4 +1,4 @@
-"""Data sets as bags with truth: `DataSet`, `DataItem`, and what loaders share.
+"""Data sets as bags with truth: `DataSet`, `DataItem`, and functions that loaders share.
 
 Nothing is read before it is asked for: an item holds paths and readers. Truth exists for some frames only, so it is
 kept by frame number. Masks are (h, w) uint8 of 255 object, 128 ignore, 0 background; boxes are (n, 4) float64 x0, y0,
@@ -87,7 +87,7 @@ def pick_classes(known: Iterable[str], class_name: str | None) -> list[str]:
 def find_folder(root: Path | str, *wanted: str) -> Path:
     """Find the folder that holds all wanted files or folders (glob patterns): the root, or one or two levels below.
 
-    Archives unpack into a folder of their own, and people give either that or the one around it.
+    Archives unpack into a folder, and either that or the one around it may be given.
     """
     root = Path(root)
     for folder in chain([root], *(sorted(root.glob(below)) for below in ("*/", "*/*/"))):

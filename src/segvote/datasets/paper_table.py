@@ -1,7 +1,7 @@
 """The paper's figures as data: Table 1 (CorLoc of five methods, twelve columns) and the shots per class behind it.
 
 From Wang, Li, Lu, "Weakly supervised segment annotation via expectation kernel density estimation" (arXiv 1812.06228).
-The paper prints two decimals; what it calls average precision is CorLoc, per shot, averaged over classes.
+The paper prints two decimals; its "average precision" is CorLoc, per shot, averaged over classes.
 """
 
 from __future__ import annotations
@@ -37,15 +37,6 @@ def find_paper_corloc(set_name: str, class_name: str, method: str) -> float | No
     """The paper's CorLoc of a method on a class of a data set; None where Table 1 has no such figure.
 
     Every version of YouTube-Objects, and every truth for it, is compared with the same columns.
-
-    Parameters
-    ----------
-    set_name : str
-        A name of `segvote.datasets.DATASETS`.
-    class_name : str
-        Of the data set; PittCar has one class.
-    method : str
-        A name of `PAPER_METHODS`.
     """
     if set_name == PITTCAR:
         column = PITTCAR
@@ -57,5 +48,5 @@ def find_paper_corloc(set_name: str, class_name: str, method: str) -> float | No
 
 
 def measure_resolution(shots: dict[str, int]) -> float:
-    """How much one shot is worth in the mean over classes, where it is worth most: less is no difference."""
+    """Weight of one shot in the mean over classes, at most: smaller differences of that mean do not count."""
     return 1 / (len(shots) * min(shots.values()))

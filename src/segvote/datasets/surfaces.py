@@ -228,7 +228,7 @@ def _draw_noise(side: int, scale: float, rng: np.random.Generator) -> np.ndarray
 
 
 def _wear(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The relief rubbed off: what is left is the mean of the surroundings, a little paler."""
+    """The relief rubbed off: the mean of the surroundings, a little paler."""
     smooth = cv2.GaussianBlur(surface, (0, 0), len(surface) / 64)
     return 0.85 * (0.15 * surface + 0.85 * smooth) + 0.15 * rng.uniform(0.7, 0.8)
 

@@ -36,6 +36,7 @@ def create_app(
     false_positive_rate: float = FALSE_POSITIVE_RATE,
     token: str | None = None,
     hosts: Collection[str] = (),
+    **options: Any,
 ) -> Any:
     """The web application, for any WSGI server.
 
@@ -49,11 +50,13 @@ def create_app(
         See `TokenGuard`; without one every client may ask for masks: use it behind another guard only.
     hosts : collection of str
         See `TokenGuard`.
+    **options
+        Options of Label Studio's own ``init_app``.
     """
     _import_base()
     from label_studio_ml.api import init_app
 
-    application = init_app(model_class=make_backend(model, false_positive_rate))
+    application = init_app(model_class=make_backend(model, false_positive_rate), **options)
     if token is not None:
         application.wsgi_app = TokenGuard(application.wsgi_app, token, hosts)
     return application

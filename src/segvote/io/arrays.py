@@ -37,7 +37,7 @@ DAMAGE = (
 def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray) -> None:
     """Write arrays by name, whole or not at all; equal arrays give equal bytes.
 
-    Not flushed to the disk one by one: what a power cut damages fails its checksum and is made again.
+    Not flushed to the disk one by one: a file damaged by a power cut fails its checksum and is made again.
     """
     kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     with (
@@ -45,7 +45,7 @@ def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray)
         zipfile.ZipFile(temporary, "w", kind, compresslevel=COMPRESS_LEVEL) as archive,
     ):
         for name, array in arrays.items():
-            # By name: a ZipInfo of our own would be compressed at zlib's default level, not the archive's. Its date is
+            # By name: a ZipInfo would be compressed at zlib's default level, not the archive's. Its date is
             # always 1980: the time of writing would make equal arrays different files.
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)

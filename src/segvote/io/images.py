@@ -26,21 +26,9 @@ from segvote.io.decoding import (
     orient,
     read_orientation,
 )
-from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions, split_view
-from segvote.kernels.pixels import resize_labels
-
-__all__ = [
-    "IMAGE_EXTENSIONS",
-    "hash_file",
-    "list_images",
-    "read_enough",
-    "read_image",
-    "read_image_size",
-    "read_light",
-    "read_small_image",
-    "resize_image",
-    "resize_labels",
-]
+from segvote.io.picture_formats import IMAGE_EXTENSIONS as IMAGE_EXTENSIONS
+from segvote.io.picture_formats import list_readable_extensions, split_view
+from segvote.kernels.pixels import resize_labels as resize_labels
 
 # How much smaller and larger than it was asked for a small picture may be, if that spares scaling it.
 CLOSE_ENOUGH = (0.88, 1.1)

@@ -51,7 +51,7 @@ def name_path_or_uri(path: Path | str) -> str:
 def open_folders(
     inputs: Sequence[Any] = (), outs: Sequence[Any] = (), progress: Progress = ignore_progress
 ) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Fetch folders that lie in stores, and send back what the ``with`` changed in `outs`.
+    """Fetch folders that lie in stores, and send back the changes of the ``with`` block in `outs`.
 
     Both may hold paths, addresses, or anything else, which stays as it is; yields both with local paths instead of
     addresses.
@@ -160,15 +160,15 @@ class _LocalCopy:
         return f"{self._root}/{name}" if name else self._root
 
     @contextlib.contextmanager
-    def _explain(self, what: str) -> Iterator[None]:
+    def _explain(self, verb: str) -> Iterator[None]:
         """Turn any error of a store's package, which have no common parent, into one line."""
         try:
             yield
         except Exception as error:
-            kind = UnwritableFileError if what == "write" else BadInputError
+            kind = UnwritableFileError if verb == "write" else BadInputError
             reason = " ".join(str(error).split())[:200]
             raise kind(
-                f"cannot {what} {self.uri} ({type(error).__name__}: {reason}); check the address, your rights to it "
+                f"cannot {verb} {self.uri} ({type(error).__name__}: {reason}); check the address, your rights to it "
                 "and the network, then repeat the command"
             ) from error
 
@@ -200,7 +200,7 @@ def _find_cache() -> Path:
 
 
 def _read_version(info: dict[str, Any]) -> tuple[int, float]:
-    """Size and time of an object, from what its store lists."""
+    """Size and time of an object, from its entry in the listing."""
     time = next((info[name] for name in _TIMES if info.get(name) is not None), 0.0)
     time = datetime.fromisoformat(time) if isinstance(time, str) else time
     return int(info["size"] or 0), time.timestamp() if isinstance(time, datetime) else float(time)

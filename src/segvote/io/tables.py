@@ -96,19 +96,14 @@ def _make_schema(kind: Any) -> type[msgspec.Struct]:
     return msgspec.defstruct(kind.__name__, columns, forbid_unknown_fields=True)
 
 
-def format_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:
-    """Text of a table with a header line; a missing or None value is an empty cell."""
+def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> None:
+    """Write a table with a header line, whole or not at all; a missing or None value is an empty cell."""
     columns = list(columns)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([_format_cell(row.get(column)) for column in columns] for row in rows)
-    return buffer.getvalue()
-
-
-def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> None:
-    """Write a table, whole or not at all; see `format_csv`."""
-    write_text(path, format_csv(rows, columns))
+    write_text(path, buffer.getvalue())
 
 
 def read_csv(path: Path | str) -> list[dict[str, str]]:

@@ -112,7 +112,7 @@ class SegmentAnnotator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        # Not a classifier of segments, whose labels are unknown, but two labels are all that it takes.
+        # Not a classifier of segments, whose labels are unknown; but `y` has two classes only.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 

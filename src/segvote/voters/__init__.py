@@ -28,14 +28,12 @@ VOTERS = Registry(
         "f-neg": "segvote.voters.negatives:NegativeVotes",
         "gem-dd": "segvote.voters.diverse_density:GEMDiverseDensity",
         "knn-negatives": "segvote.voters.negatives:KNNNegatives",
-        "manifold-sskde": "segvote.voters.sskde:ManifoldSSKDE",
         "mi-svm": "segvote.voters.mi_svm:MiSVM",
         "mi-svm-bag": "segvote.voters.mi_svm:BagMISVM",
         "milboost": "segvote.voters.milboost:MILBoost",
         "milboost-isr": "segvote.voters.milboost:MILBoostISR",
         "miles": "segvote.voters.miles:MILES",
         "milis": "segvote.voters.miles:MILIS",
-        "negative-weighted": "segvote.voters.negatives:WeightedNegatives",
         "negmin": "segvote.voters.negatives:NegMin",
         "obow": "segvote.voters.linear:OBoW",
         "one-class": "segvote.voters.prototypes:OneClass",
@@ -48,8 +46,6 @@ VOTERS = Registry(
     },
 )
 SYSTEMS = (METHOD, *VOTERS)
-# What may follow a voter.
-FINISHERS = Registry("finisher", {"finish": "segvote.voters.walk:Finished"})
 
 
 def check_system(name: str) -> None:
@@ -66,4 +62,8 @@ def keeps_lengths(name: str) -> bool:
 def make_voter(name: str, options: Mapping[str, Any], finish: bool = False) -> Any:
     """A voter with its options, not fitted; `finish` adds the re-vote and the linear classifier of the method."""
     voter = VOTERS[name](**options)
-    return FINISHERS["finish"](voter) if finish else voter
+    if not finish:
+        return voter
+    from segvote.voters.walk import Finished
+
+    return Finished(voter)

@@ -6,6 +6,7 @@ the segments of a run, so activation is the part of a channel above its mean ove
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,11 @@ from segvote.voters.base import BaseVoter, Segments
 
 
 class AggregationMap(BaseVoter):
-    """The aggregation map of selective convolutional descriptor aggregation, our reading of it on segments.
+    """The aggregation map of selective convolutional descriptor aggregation (Wei 2017), our reading of it on segments.
 
     ``A(x) = sum_c max(0, x_c - m_c)``, m_c the mean of channel c over the *without* segments (0 in the original, whose
     channels come from a rectifier). A segment is object where A exceeds its mean over the *with* bags. The rule as
     published, the mean of each image and its largest connected component only, is the own rule of `segvote compare`.
-
-    References
-    ----------
-    Wei, Luo, Wu, Zhou: Selective convolutional descriptor aggregation for fine-grained image retrieval. TIP 2017.
     """
 
     wants_lengths = True
@@ -47,26 +44,16 @@ class AggregationMap(BaseVoter):
         return self._activate(X).sum(axis=1)
 
 
+@dataclass(eq=False, repr=False)
 class ActivationMask(AggregationMap):
-    """Foreground by the activations of several layers, each with the same weight, our reading.
+    """Foreground by the activations of several layers, each with the same weight (Saleh 2018), our reading.
 
     The score is the mean over layers of the mean activation of the layer's channels, which are on one scale already.
     The original fuses the fourth and the fifth group of layers of VGG-16, with weights that we have not seen, and
     smooths with a dense CRF; here `annotate` draws masks by a graph cut along superpixels.
-
-    Parameters
-    ----------
-    blocks
-        How many channels each layer has, in their order (``40,112,320`` for lite0); None: all are one layer.
-
-    References
-    ----------
-    Saleh, Aliakbarian, Salzmann, Petersson, Alvarez, Gould: Incorporating network built-in priors in weakly-supervised
-    semantic segmentation. PAMI 2018.
     """
 
-    def __init__(self, blocks: tuple[int, ...] | None = None) -> None:
-        self.blocks = blocks
+    blocks: tuple[int, ...] | None = None  # channels of each layer, in order (40, 112, 320 for lite0); None: one layer
 
     def _learn(self, segments: Segments) -> None:
         n_dims = segments.X.shape[1]

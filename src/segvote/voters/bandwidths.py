@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, sum_kernel
 from segvote.voters.bags import spread_out
 from segvote.voters.base import Segments
-from segvote.voters.kernel_votes import average_kernels, choose_bandwidth
+from segvote.voters.kernel_votes import choose_bandwidth
 
 READINGS = ("absolute-difference", "difference", "discrepancy", "separate")
 WINDOW = "window"
@@ -32,7 +32,7 @@ MAX_ASKED = 5000
 SCALES = (0.4, 0.5, 0.6, 0.7)
 RATIOS = (1.5, 1.45, 1.4, 1.35, 1.325, 1.3, 1.275, 1.25, 1.225, 1.2, 1.175, 1.15, 1.125, 1.1, 1.075, 1.05)
 N_NEIGHBORS = 40  # of the graph by which a selection is compared with itself
-BEST_SHARE = 0.05  # of each *without* bag, by which its likeness to the selection is measured
+BEST_SHARE = 0.05  # of each *without* bag, which is compared with the selection
 WINDOW_ROUNDS, WINDOW_TOL = 300, 1e-4
 RHO_STEPS, SAME_RHO = 100, 1e-5
 TINY = np.finfo(float).tiny
@@ -40,33 +40,18 @@ TINY = np.finfo(float).tiny
 
 @dataclass(frozen=True)
 class WindowPoint:
-    """The printed iteration with one pair of bandwidths, settled, and how plausible its selection is.
+    """The printed iteration with one pair of bandwidths, at its fixed point, and how plausible its selection is."""
 
-    Attributes
-    ----------
-    scale, ratio : float
-        s- in units of the typical distance, and s+ / s-.
-    scores : (n_segments,)
-        f of eq. 6 at the fixed point.
-    false_positives : float
-        Share of *without* segments with f > 0, votes of their own bag left out.
-    rho : float
-        Spectral radius of J, J_ij = k+_ij / b_i; up to 1 the only fixed point is w = 0.
-    consistency : float
-        inside (1 - rest) (1 - without): mean share of selected neighbours in the selection, in the rest of the *with*
-        bags, and in the best twentieth of each *without* bag. 0 where all or nothing is selected.
-    """
-
-    scale: float
-    ratio: float
-    scores: np.ndarray
-    false_positives: float
-    rho: float
-    consistency: float
+    scale: float  # s- in units of the typical distance
+    ratio: float  # s+ / s-
+    scores: np.ndarray  # (n_segments,) f of eq. 6
+    false_positives: float  # share of *without* segments with f > 0, votes of their own bag left out
+    rho: float  # spectral radius of J, J_ij = k+_ij / b_i; up to 1 the only fixed point is w = 0
+    consistency: float  # see `measure_consistency`
 
     @property
     def plausibility(self) -> float:
-        """What the search maximises: consistency times the share of *without* segments that stay background."""
+        """Consistency times the share of *without* segments that stay background: the search maximises it."""
         return self.consistency * (1 - self.false_positives)
 
 
@@ -90,18 +75,8 @@ def choose_bandwidths(
     ``window``
         Ours, no reading: the most plausible point of `search_window`; the grid is not used.
 
-    Sums are over an evenly spaced sample of segments where there are more than `MAX_ASKED`.
-
-    Parameters
-    ----------
-    segments : Segments
-        Of all bags.
-    grid : tuple of float
-        Bandwidths that the readings choose from.
-    rule : str
-        A name of `BANDWIDTH_RULES`.
-    own_bag : bool
-        Whether segments of the own bag vote while the window is searched.
+    Sums are over an evenly spaced sample of segments where there are more than `MAX_ASKED`. `own_bag` is whether
+    segments of the own bag vote while the window is searched.
     """
     if rule not in BANDWIDTH_RULES:
         raise BadInputError(f"bandwidth_rule must be one of {', '.join(BANDWIDTH_RULES)}; got {rule!r}")
@@ -112,7 +87,9 @@ def choose_bandwidths(
     asked = spread_out(len(segments), MAX_ASKED)
     sides = segments.positive, ~segments.positive
     if rule in ("separate", "discrepancy"):
-        gains = [_measure_gains(segments, asked, side, grid) for side in sides]
+        kernels = [_average_kernels(segments, asked, side, grid) for side in sides]
+        owns = [side[asked] for side in sides]
+        gains = [one[:, own].mean(axis=1) - one[:, ~own].mean(axis=1) for one, own in zip(kernels, owns, strict=True)]
         if rule == "discrepancy":
             gains = [gains[0] + gains[1]] * 2
         return grid[int(np.argmax(gains[0]))], grid[int(np.argmax(gains[1]))]
@@ -125,10 +102,12 @@ def choose_bandwidths(
     return grid[int(best_for)], grid[int(best_against)]
 
 
-def _measure_gains(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
-    """(n_grid,) mean kernel of one side's segments at that side less at the other, own bag left out."""
-    kernels, own = average_kernels(segments, asked, side, grid), side[asked]
-    return kernels[:, own].mean(axis=1) - kernels[:, ~own].mean(axis=1)
+def _average_kernels(segments: Segments, rows: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
+    """(n_grid, n_rows) mean kernel at some segments of the segments of one side (n,) that lie in other bags."""
+    bags, voter_bags = segments.bags[rows], segments.bags[side]
+    n_others = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
+    sums = sum_kernel(segments.X[rows], segments.X[side], grid, None, bags, voter_bags)
+    return sums / np.maximum(n_others, 1)
 
 
 def measure_unit(segments: Segments) -> float:
@@ -142,20 +121,10 @@ def search_window(
     ratios: Sequence[float] = RATIOS,
     own_bag: bool = True,
 ) -> Iterator[WindowPoint]:
-    """Settle the printed iteration for every pair of a scale and a ratio.
+    """Run the printed iteration to its fixed point for every scale, s- in typical distances, and ratio, s+ / s-.
 
-    Scale and ratio have no unit, so that those found on a sample of `MAX_ASKED` segments hold for all of them.
-
-    Parameters
-    ----------
-    segments : Segments
-        Of all bags.
-    scales : sequence of float
-        s- in units of the typical distance.
-    ratios : sequence of float
-        s+ / s-; taken in descending order.
-    own_bag : bool
-        Whether segments of the own bag vote.
+    Both have no unit, so that those found on a sample of `MAX_ASKED` segments hold for all of them. `own_bag` is
+    whether segments of the own bag vote.
     """
     rows = spread_out(len(segments), MAX_ASKED)
     segments = replace(
@@ -163,18 +132,31 @@ def search_window(
     )
     unit = measure_unit(segments)
     graph = Neighbours.search(segments.X, min(N_NEIGHBORS, len(segments)), segments.bags).build_graph()
-    squared = measure_squared(segments.X)
+    squared, is_own = measure_squared(segments.X), segments.bags[:, None] == segments.bags
     if not own_bag:
-        squared[segments.bags[:, None] == segments.bags] = np.inf
+        squared[is_own] = np.inf
     for scale in scales:
-        against = fill_kernel(squared, scale * unit)
+        against = _exponentiate(squared, scale * unit)
         weights = np.ones(int(segments.positive.sum()))
         # A grows with s+, so the fixed point of a wider k+ lies above that of a narrower one: the iteration may start
         # there instead of at 1 and ends at the same greatest fixed point.
         for ratio in sorted(ratios, reverse=True):
-            pro = fill_kernel(squared, ratio * scale * unit)
+            pro = _exponentiate(squared, ratio * scale * unit)
             weights = settle(pro, against, segments.positive, weights)
-            yield _judge(segments, pro, against, weights, graph, scale, ratio)
+            soft = np.zeros(len(segments), dtype=np.float32)
+            soft[segments.positive] = weights
+            scores = pro @ soft - against @ (1 - soft)
+            foreign = scores - np.where(is_own, pro, 0) @ soft + np.where(is_own, against, 0) @ (1 - soft)
+            selected = (scores > 0) & segments.positive
+            own, total = pro[np.ix_(segments.positive, segments.positive)], against[segments.positive].sum(1, float)
+            yield WindowPoint(
+                scale,
+                ratio,
+                scores.astype(np.float64),
+                false_positives=float((foreign > 0)[~segments.positive].sum() / max((~segments.positive).sum(), 1)),
+                rho=find_radius(partial(_multiply, own), total, SAME_RHO),
+                consistency=measure_consistency(segments, selected, graph @ selected.astype(np.float64)),
+            )
 
 
 def measure_squared(X: np.ndarray) -> np.ndarray:
@@ -189,7 +171,7 @@ def measure_squared(X: np.ndarray) -> np.ndarray:
     return np.maximum(squared, 0, out=squared)
 
 
-def fill_kernel(squared: np.ndarray, bandwidth: float) -> np.ndarray:
+def _exponentiate(squared: np.ndarray, bandwidth: float) -> np.ndarray:
     """Gaussian kernels of squared distances."""
     kernels = squared * np.float32(-0.5 / bandwidth**2)
     return np.exp(kernels, out=kernels)
@@ -210,34 +192,8 @@ def settle(pro: np.ndarray, against: np.ndarray, positive: np.ndarray, weights: 
     return weights
 
 
-def _judge(
-    segments: Segments,
-    pro: np.ndarray,
-    against: np.ndarray,
-    weights: np.ndarray,
-    graph: sparse.csr_matrix,
-    scale: float,
-    ratio: float,
-) -> WindowPoint:
-    soft = np.zeros(len(segments), dtype=np.float32)
-    soft[segments.positive] = weights
-    scores = pro @ soft - against @ (1 - soft)
-    outside = scores - _sum_own_bag(segments, pro, soft) + _sum_own_bag(segments, against, 1 - soft)
-    false_positives = float((outside[~segments.positive] > 0).mean()) if (~segments.positive).any() else 0.0
-    selected = (scores > 0) & segments.positive
-    consistency = measure_consistency(segments, selected, graph @ selected.astype(np.float64))
-    own, total = pro[np.ix_(segments.positive, segments.positive)], against[segments.positive].sum(axis=1, dtype=float)
-    rho = find_radius(lambda vector: own @ vector.astype(np.float32), total, SAME_RHO)
-    return WindowPoint(scale, ratio, scores.astype(np.float64), false_positives, rho, consistency)
-
-
-def _sum_own_bag(segments: Segments, kernels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(n_segments,) votes of the segments of the own bag."""
-    sums = np.zeros(len(weights))
-    for bag in np.unique(segments.bags):
-        rows = np.flatnonzero(segments.bags == bag)
-        sums[rows] = kernels[np.ix_(rows, rows)] @ weights[rows]
-    return sums
+def _multiply(kernels: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    return kernels @ vector.astype(np.float32)
 
 
 def find_radius(multiply: Callable[[np.ndarray], np.ndarray], total: np.ndarray, tol: float) -> float:
@@ -256,25 +212,15 @@ def find_radius(multiply: Callable[[np.ndarray], np.ndarray], total: np.ndarray,
 
 
 def measure_consistency(segments: Segments, selected: np.ndarray, share: np.ndarray) -> float:
-    """How well a selection agrees with itself; see `WindowPoint`.
+    """How well a selection (n_segments,) bool of *with* segments agrees with itself; 0 where it is all or nothing.
 
-    Parameters
-    ----------
-    segments : Segments
-        Of all bags.
-    selected : (n_segments,) bool
-        The selection, of *with* bags only.
-    share : (n_segments,)
-        Share of each segment's neighbours that is selected.
+    ``inside (1 - rest) (1 - without)``: the mean of `share` (n_segments,), the share of selected neighbours, in the
+    selection, in the rest of the *with* bags, and in the best twentieth of each *without* bag.
     """
     rest = segments.positive & ~selected
     if not selected.any() or not rest.any():
         return 0.0
-    bests = [_average_best(share[segments.bags == bag]) for bag in np.unique(segments.bags[~segments.positive])]
+    shares = [np.sort(share[segments.bags == bag]) for bag in np.unique(segments.bags[~segments.positive])]
+    bests = [float(one[-max(1, int(BEST_SHARE * len(one))) :].mean()) for one in shares]
     without = float(np.mean(bests)) if bests else 0.0
     return float(share[selected].mean() * (1 - share[rest].mean()) * (1 - without))
-
-
-def _average_best(values: np.ndarray) -> float:
-    count = max(1, int(BEST_SHARE * len(values)))
-    return float(np.sort(values)[-count:].mean())

@@ -50,6 +50,8 @@ class BaseVoter(BaseEstimator):
 
     # Whether features keep their lengths instead of blocks of length one: measured for each voter (docs/voters.md).
     wants_lengths: ClassVar[bool] = False
+    # The votes at which object begins; None: Otsu's threshold of the training segments.
+    zero: ClassVar[float | None] = None
 
     # For scikit-learn's metadata routing.
     __metadata_request__fit = {"bags": True, "prior": True, "user_labels": True, "neighbours": True}  # noqa: RUF012
@@ -128,7 +130,7 @@ class BaseVoter(BaseEstimator):
         return self._score(segments.X, segments.bags, segments.prior)
 
     def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
-        return otsu_threshold(raw)
+        return otsu_threshold(raw) if self.zero is None else self.zero
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
         self._scale = float(raw.std()) or 1.0

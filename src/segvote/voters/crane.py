@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.utils import gen_batches
 
@@ -21,37 +23,23 @@ N_MEASURED = 4
 EMPTY = -1.0
 
 
+@dataclass(eq=False, repr=False)
 class CRANE(BaseVoter):
-    """Concept ranking according to negative exemplars, by its printed rule.
+    """Concept ranking according to negative exemplars (Tang 2013), by its printed rule.
 
     The score is minus the number of *without* segments whose nearest *with* segment of another bag this is; where
-    several are nearest, each of them is penalised (eq. 3 of arXiv 1812.06228). A third of all segments tie at 0.
-
-    Parameters
-    ----------
-    s_cut
-        A *without* segment farther than this from its nearest *with* segment penalises no segment; None: no cut-off.
-    ties
-        ``"none"``: the count alone, as printed; ``"distance"``, ours: equal counts are ordered by the distance to the
-        nearest negative, which never outweighs one penalty.
-
-    Attributes
-    ----------
-    tie_fraction_
-        Fraction of *with* segments without any penalty.
-
-    References
-    ----------
-    Tang, Sukthankar, Yagnik, Fei-Fei: Discriminative segment annotation in weakly labeled video. CVPR 2013.
+    several are nearest, each of them is penalised (eq. 3 of arXiv 1812.06228). A third of all segments tie at 0;
+    `tie_fraction_` is the fraction of *with* segments without any penalty.
     """
 
     wants_lengths = True
-
     TIES = ("distance", "none")
 
-    def __init__(self, s_cut: float | None = None, ties: str = "none") -> None:
-        self.s_cut = s_cut
-        self.ties = ties
+    # A *without* segment farther than this from its nearest *with* segment penalises no segment; None: no cut-off.
+    s_cut: float | None = None
+    # "none": the count alone, as printed; "distance", ours: equal counts are ordered by the distance to the nearest
+    # negative, which never outweighs one penalty.
+    ties: str = "none"
 
     def _learn(self, segments: Segments) -> None:
         if self.ties not in self.TIES:

@@ -8,13 +8,15 @@ log(1 - k(x, x_ij))``: quadratic in the number of segments, without local maxima
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.utils import gen_batches
 
-from segvote.kernels import fill_kernel
+from segvote.kernels import fill_kernel, sum_kernel
 from segvote.voters.bags import group_bags, sort_bags
 from segvote.voters.base import BaseVoter, Segments, Votes
-from segvote.voters.kernel_votes import KernelVoter, check_pairs, choose_bandwidth, sum_votes
+from segvote.voters.kernel_votes import KernelVoter, check_pairs, choose_bandwidth
 
 # Points nearer than this part of the bandwidth have climbed the same hill.
 SAME_MODE = 0.5
@@ -27,37 +29,20 @@ MISFILED = 1e-3
 LARGEST_KERNEL = 1 - 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class SKDE(KernelVoter):
     """Supervised kernel density estimation with supervised mean shift, our reading.
 
     The paper describes a density p(x) estimated from labelled samples; here the score is the difference of the
-    densities of the two classes, because folders label segments on one side only.
-
-    Parameters
-    ----------
-    bandwidth
-        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest segments of other bags.
-    n_starts
-        How many of the best *with* segments climb.
-    max_iter
-        Steps of the climb at most.
-
-    Attributes
-    ----------
-    modes_, mode_scores_
-        (m, d) the hills of f found, the highest first, and (m,) f there.
-
-    References
-    ----------
-    The method as arXiv 1812.06228 describes it beside SSKDE; mean shift: Comaniciu, Meer, PAMI 2002.
+    densities of the two classes, because folders label segments on one side only. `modes_` (m, d) are the local maxima
+    of f that were found, the highest first, and `mode_scores_` (m,) is f there.
     """
 
     wants_lengths = True
 
-    def __init__(self, bandwidth: float | None = None, n_starts: int = 50, max_iter: int = 100) -> None:
-        self.bandwidth = bandwidth
-        self.n_starts = n_starts
-        self.max_iter = max_iter
+    bandwidth: float | None = None  # of the Gaussian kernel; None: see `choose_bandwidth`, over all segments
+    n_starts: int = 50  # how many of the best *with* segments climb
+    max_iter: int = 100  # steps of the climb at most
 
     def _learn(self, segments: Segments) -> None:
         check_pairs("SKDE", len(segments), len(segments))
@@ -74,7 +59,7 @@ class SKDE(KernelVoter):
         points, self.n_iter_ = shift_to_modes(
             candidates.X[best], self._voters, self._amounts, self.bandwidth_, self.max_iter
         )
-        heights = sum_votes(points, self._voters, self.bandwidth_, self._amounts)
+        heights = sum_kernel(points, self._voters, [self.bandwidth_], self._amounts)[0]
         self.modes_, self.mode_scores_ = _merge(points, heights, SAME_MODE * self.bandwidth_)
         return votes
 
@@ -122,26 +107,17 @@ def _merge(points: np.ndarray, heights: np.ndarray, radius: float) -> tuple[np.n
     return points[kept], heights[kept]
 
 
+@dataclass(eq=False, repr=False)
 class Evidence(BaseVoter):
-    """Evidence confidence, our reading of the name: diverse density at the segments themselves.
+    """Evidence confidence, our reading of the name: diverse density (Maron 1997) at the segments themselves.
 
     The sum over the bags of each label is multiplied by all bags over those counted, because a segment's own bag is not
     counted.
-
-    Parameters
-    ----------
-    bandwidth
-        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest segments of other bags.
-
-    References
-    ----------
-    The name is that of arXiv 1812.06228; diverse density: Maron, Lozano-Pérez, NIPS 1997.
     """
 
     wants_lengths = True
 
-    def __init__(self, bandwidth: float | None = None) -> None:
-        self.bandwidth = bandwidth
+    bandwidth: float | None = None  # of the Gaussian kernel; None: see `choose_bandwidth`, over all segments
 
     def _learn(self, segments: Segments) -> None:
         X, bags = segments.X, segments.bags

@@ -131,11 +131,14 @@ def climb_all(bags: Bags, n_starts: int, climb_from: Callable[[np.ndarray, BagLo
         return [climb_from(theta, loss) for theta in thetas[order[:n_starts]]]
 
 
+@dataclass(eq=False, repr=False)
 class _ConceptVoter(BagVoter):
-    """Finds one concept; the vote for a segment is log P of the concept there."""
+    """Finds one concept, `concept_`; the vote for a segment is log P of the concept there."""
 
-    n_starts: int
-    max_iter: int
+    zero = float(np.log(0.5))
+
+    n_starts: int = 10  # climbs; they begin at the most promising of ten times as many *with* segments
+    max_iter: int = 100  # steps of a climb at most
 
     def _fit_bags(self, bags: Bags) -> None:
         self._standard = Standard.learn(bags.X)
@@ -150,62 +153,25 @@ class _ConceptVoter(BagVoter):
         return -self.concept_.measure(self._standard.apply(X))
 
     def _find_bag_threshold(self, bags: Bags) -> float:
-        return float(np.log(0.5))
-
-    def _find_threshold(self, raw: np.ndarray, segments: object) -> float:
-        return float(np.log(0.5))
+        return self.zero
 
     def _posterior(self, raw: np.ndarray) -> np.ndarray:
         return np.exp(raw)
 
 
 class DiverseDensity(_ConceptVoter):
-    """Diverse density, its maximum found from many starts.
-
-    Parameters
-    ----------
-    n_starts
-        How many climbs; they begin at the most promising of ten times as many *with* segments.
-    max_iter
-        Steps of a climb at most.
-
-    Attributes
-    ----------
-    concept_
-        Point, scale (on standardised features) and loss of the best concept.
-
-    References
-    ----------
-    Maron, Lozano-Pérez: A framework for multiple-instance learning. NIPS 1997.
-    """
-
-    def __init__(self, n_starts: int = 10, max_iter: int = 100) -> None:
-        self.n_starts = n_starts
-        self.max_iter = max_iter
+    """Diverse density (Maron, Lozano-Pérez 1997), its maximum found from many starts."""
 
     def _climb_from(self, theta: np.ndarray, loss: BagLoss) -> Concept:
         return climb(loss, theta, self.max_iter)
 
 
+@dataclass(eq=False, repr=False)
 class EMDiverseDensity(_ConceptVoter):
-    """EM-DD: E takes the nearest segment of every bag, M climbs the diverse density of those alone.
+    """EM-DD (Zhang, Goldman 2001): E takes the nearest segment of every bag, M climbs the density of those."""
 
-    Parameters
-    ----------
-    n_starts, max_iter
-        As for `DiverseDensity`; the steps are those of one M-step.
-    max_turns
-        Turns of E and M at most; they end when the loss falls no more.
-
-    References
-    ----------
-    Zhang, Goldman: EM-DD, an improved multiple-instance learning technique. NIPS 2001.
-    """
-
-    def __init__(self, n_starts: int = 20, max_iter: int = 100, max_turns: int = 20) -> None:
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.max_turns = max_turns
+    n_starts: int = 20
+    max_turns: int = 20  # turns of E and M at most, each M of `max_iter` steps; they end when the loss falls no more
 
     def _climb_from(self, theta: np.ndarray, loss: BagLoss) -> Concept:
         best, nearest = Concept.read(theta, np.inf), self._choose_nearest(theta, loss)
@@ -225,28 +191,16 @@ class EMDiverseDensity(_ConceptVoter):
         return BagLoss(Bags(bags.X[nearest], np.arange(len(bags)), bags.labels, bags.rows[nearest]))
 
 
+@dataclass(eq=False, repr=False)
 class GEMDiverseDensity(_ConceptVoter):
     """GEM-DD, our reading: responsibility shared by the segments of a bag, a few steps of the climb per turn.
 
     E: ``r_ij = P_ij / sum_j P_ij`` in *with* bags. M: a few steps down ``sum r_ij q_ij - sum_without log(1 - P)``, in
     which every *without* segment counts. A turn that does not raise diverse density itself is the last.
-
-    Parameters
-    ----------
-    n_starts, max_iter
-        As for `DiverseDensity`; the steps are those of one M-step.
-    max_turns
-        Turns of E and M at most.
-
-    References
-    ----------
-    Named by arXiv 1812.06228; generalised EM: Dempster, Laird, Rubin, JRSS B 1977.
     """
 
-    def __init__(self, n_starts: int = 10, max_iter: int = 5, max_turns: int = 30) -> None:
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.max_turns = max_turns
+    max_iter: int = 5
+    max_turns: int = 30  # turns of E and M at most
 
     def _climb_from(self, theta: np.ndarray, loss: BagLoss) -> Concept:
         bags, best = loss.bags, Concept.read(theta, float(loss.measure(theta)))
@@ -262,35 +216,18 @@ class GEMDiverseDensity(_ConceptVoter):
         return best
 
 
+@dataclass(eq=False, repr=False)
 class DDSVM(BagVoter):
-    """Many concepts, for *with* bags and (labels exchanged) for *without* bags; an SVM on the distances to all of them.
+    """DD-SVM (Chen, Wang 2004): an SVM on the distances of bags to many concepts, of *with* and of *without* bags.
 
-    A segment is scored as a typical *without* bag (the mean of their distances) to which it has been added. Alone, as a
-    bag of one, it would be far from every concept but its own, like no bag the SVM has seen.
-
-    Parameters
-    ----------
-    n_starts
-        Climbs for each label; they begin at the most promising of ten times as many segments.
-    max_iter
-        Steps of a climb at most.
-    C
-        Inverse strength of the SVM's regularisation.
-
-    Attributes
-    ----------
-    concepts_
-        The concepts kept: distinct, and at least half way from the worst climb to the best.
-
-    References
-    ----------
-    Chen, Wang: Image categorization by learning and reasoning with regions. JMLR 2004.
+    Concepts of *without* bags are found with labels exchanged. `concepts_` are those kept: distinct, and with a loss in
+    the better half of the range. A segment is scored as a typical *without* bag (the mean of their distances) to which
+    it has been added: as a bag of one it would be far from every concept but its own, unlike any bag.
     """
 
-    def __init__(self, n_starts: int = 20, max_iter: int = 50, C: float = 1.0) -> None:
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.C = C
+    n_starts: int = 20  # climbs for each label; they begin at the most promising of ten times as many segments
+    max_iter: int = 50  # steps of a climb at most
+    C: float = 1.0  # inverse strength of the SVM's regularisation
 
     def _fit_bags(self, bags: Bags) -> None:
         self._standard = Standard.learn(bags.X)

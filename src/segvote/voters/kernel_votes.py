@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from scipy import sparse
 
@@ -47,26 +45,6 @@ def choose_bandwidth(
     return float(given)
 
 
-def sum_votes(
-    X: np.ndarray,
-    voters: np.ndarray,
-    bandwidth: float,
-    weights: np.ndarray | None = None,
-    bags: np.ndarray | None = None,
-    voter_bags: np.ndarray | None = None,
-) -> np.ndarray:
-    """(n,) weighted sums of the voters' kernels at every row of X, own bag left out where bags are given."""
-    return sum_kernel(X, voters, [bandwidth], weights, bags, voter_bags)[0]
-
-
-def average_kernels(segments: Segments, rows: np.ndarray, side: np.ndarray, bandwidths: Sequence[float]) -> np.ndarray:
-    """(n_bandwidths, n_rows) mean kernel at some segments of the segments of one side (n,) that lie in other bags."""
-    bags, voter_bags = segments.bags[rows], segments.bags[side]
-    n_others = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
-    sums = sum_kernel(segments.X[rows], segments.X[side], list(bandwidths), None, bags, voter_bags)
-    return sums / np.maximum(n_others, 1)
-
-
 class KernelVoter(BaseVoter):
     """Base of the voters ``f(x) = sum_i a_i k(x, x_i)`` over training segments of other bags than x's own.
 
@@ -77,11 +55,11 @@ class KernelVoter(BaseVoter):
         self._rows, self._voters, self._voter_bags = rows, segments.X[rows], segments.bags[rows]
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return sum_votes(X, self._voters, self.bandwidth_, self._amounts, bags, self._voter_bags)
+        return sum_kernel(X, self._voters, [self.bandwidth_], self._amounts, bags, self._voter_bags)[0]
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
-        # Asked the other way round, the sum at every voter is one kernel.
-        kernels = sum_votes(self._voters, x[None, :], self.bandwidth_, None, self._voter_bags, np.array([bag]))
+        # With x as the only voter, the sum at every segment is one kernel.
+        kernels = sum_kernel(self._voters, x[None, :], [self.bandwidth_], None, self._voter_bags, np.array([bag]))[0]
         return self._rows, self._amounts * kernels, -self.threshold_
 
 

@@ -1,10 +1,12 @@
 """Linear classifiers of bags, read at every segment: CAM on the mean of all segments, OBoW on that of selected ones.
 
-The formulation of OBoW (Wang et al. 2017) was not seen by us; this is our reading of its title and of how the eKDE
-paper speaks of it.
+We have not seen the formulation of OBoW (Wang et al. 2017); this is our reading of its title and of the description in
+the eKDE paper.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -19,7 +21,7 @@ class _LinearVoter(BagVoter):
     wants_lengths = True
 
     def _keep(self, model: LogisticRegression | LinearSVC, standard: Standard) -> None:
-        """The map of a model of standardised features, for features as they come."""
+        """Keep a model of standardised features as a map of features as they come."""
         self.coef_ = model.coef_[0] / standard.spread
         self.intercept_ = float(model.intercept_[0] - self.coef_ @ standard.centre)
 
@@ -28,28 +30,14 @@ class _LinearVoter(BagVoter):
         return np.einsum("ij,j->i", X.astype(np.float64), self.coef_) + self.intercept_
 
 
+@dataclass(eq=False, repr=False)
 class CAM(_LinearVoter):
-    """Class activation: a logistic regression on the mean features of bags, its linear map read at every segment.
+    """Class activation (Zhou 2016): a logistic regression on the mean features of bags, read at every segment.
 
     The mean of its votes over the segments of a bag is the bag's logit, because the map and the mean are both linear.
-
-    Parameters
-    ----------
-    C
-        Inverse strength of the regularisation, on standardised features.
-
-    Attributes
-    ----------
-    coef_, intercept_
-        (d,) and float: the linear map, for features as they come.
-
-    References
-    ----------
-    Zhou, Khosla, Lapedriza, Oliva, Torralba: Learning deep features for discriminative localization. CVPR 2016.
     """
 
-    def __init__(self, C: float = 1.0) -> None:
-        self.C = C
+    C: float = 1.0  # inverse strength of the regularisation, on standardised features
 
     def _fit_bags(self, bags: Bags) -> None:
         means = bags.mean(bags.X)
@@ -63,34 +51,18 @@ class CAM(_LinearVoter):
         return bags.mean(self._score_rows(bags))
 
 
+@dataclass(eq=False, repr=False)
 class OBoW(_LinearVoter):
-    """Optimal bag of words, our reading.
+    """Optimal bag of words, our reading: a linear SVM on the means of selected segments, which it selects again.
 
     Every segment of a *without* bag is always selected; of a *with* bag those with ``v.h + b > 0``, or else its best
-    one.
-
-    Parameters
-    ----------
-    C
-        Inverse strength of the SVM's regularisation, on standardised features.
-    max_iter
-        Rounds at most; a selection that comes back ends it sooner.
-
-    Attributes
-    ----------
-    coef_, intercept_
-        (d,) and float: v and b, for features as they come.
-    selected_
-        (n_learned,) bool: the selection at the end, in the order of the sorted bags.
-
-    References
-    ----------
-    Wang et al.: Instance annotation via optimal bag of words. 2017 (as named by arXiv 1812.06228).
+    one. The last selection is `selected_`, in the order of the sorted bags.
     """
 
-    def __init__(self, C: float = 1.0, max_iter: int = 50) -> None:
-        self.C = C
-        self.max_iter = max_iter
+    zero = 0.0  # v.h + b > 0 is the rule of selection
+
+    C: float = 1.0  # inverse strength of the SVM's regularisation, on standardised features
+    max_iter: int = 50  # rounds at most; a selection that comes back ends it sooner
 
     def _fit_bags(self, bags: Bags) -> None:
         standard = Standard.learn(bags.X)
@@ -99,26 +71,16 @@ class OBoW(_LinearVoter):
         self.n_iter_ = 0
         while self.n_iter_ < self.max_iter and selected.tobytes() not in seen:
             seen.add(selected.tobytes())
-            self._fit_selection(bags, selected, standard)
-            selected = self._select(bags)
+            total = bags.sum(standard.apply(bags.X) * selected[:, None])
+            means = total / bags.sum(selected.astype(np.float64))[:, None]
+            model = LinearSVC(C=self.C, dual=False, class_weight="balanced", max_iter=10_000)
+            self._keep(model.fit(means, bags.labels), standard)
+            votes = self._score_rows(bags)
+            selected = ~bags.positive | (votes > 0)
+            selected[bags.find_best(votes)] = True
             self.n_iter_ += 1
         self.selected_ = selected
-
-    def _fit_selection(self, bags: Bags, selected: np.ndarray, standard: Standard) -> None:
-        total = bags.sum(standard.apply(bags.X) * selected[:, None])
-        means = total / bags.sum(selected.astype(np.float64))[:, None]
-        model = LinearSVC(C=self.C, dual=False, class_weight="balanced", max_iter=10_000)
-        self._keep(model.fit(means, bags.labels), standard)
-
-    def _select(self, bags: Bags) -> np.ndarray:
-        votes = self._score_rows(bags)
-        selected = ~bags.positive | (votes > 0)
-        selected[bags.find_best(votes)] = True
-        return selected
 
     def _find_bag_threshold(self, bags: Bags) -> float:
         # The best segment of a *without* bag may well be above 0: its mean was trained to be below.
         return split_bags(self._score_bags(bags), bags.labels)
-
-    def _find_threshold(self, raw: np.ndarray, segments: object) -> float:
-        return 0.0  # v.h + b > 0 is the rule of selection

@@ -8,7 +8,7 @@ machine by a linear one.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,7 +16,6 @@ from sklearn.svm import SVC
 from sklearn.utils import gen_batches
 
 from segvote.voters.bags import Bags, BagVoter, Standard, spread_out
-from segvote.voters.base import Segments
 from segvote.voters.prototypes import QUERIES_PER_BLOCK, Prototypes, PrototypeVoter, measure_kernel
 
 # The kernel's gamma times the number of features. With one instead, the machine remembers every segment of a *with*
@@ -80,24 +79,18 @@ class _MappedMachine:
         return mapped @ self._answer[:-1] + self.prototypes.intercept
 
 
+@dataclass(eq=False, repr=False)
 class _GuessingSVM(PrototypeVoter, BagVoter):
-    """Guess, train and guess again; the subclass defines the guess and the examples made of it."""
+    """Guess, train and guess again (Andrews 2002); the subclass defines the guess and the examples made of it."""
 
     wants_lengths = True
+    zero = 0.0
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        gamma: float | None = None,
-        max_iter: int = 20,
-        max_exact: int = 2000,
-        n_landmarks: int = 300,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.max_exact = max_exact
-        self.n_landmarks = n_landmarks
+    C: float = 10.0  # inverse strength of the regularisation
+    gamma: float | None = None  # of exp(-gamma |x - v|^2) on standardised features; None: 0.2 / n_features
+    max_iter: int = 20  # turns at most; a guess that comes back ends them
+    max_exact: int = 2000  # up to this many segments the machine is exact
+    n_landmarks: int = 300  # segments the Nyström map is built on beyond that
 
     def _fit_bags(self, bags: Bags) -> None:
         self._standard = Standard.learn(bags.X)
@@ -109,7 +102,7 @@ class _GuessingSVM(PrototypeVoter, BagVoter):
             self._machine = _MappedMachine(self.C, self.gamma_, points[rows], rows)
         self._take_turns(points, bags)
         found = self._machine.prototypes
-        self._prototypes = replace(found, rows=bags.rows[found.rows])
+        self.prototypes_ = replace(found, rows=bags.rows[found.rows])
 
     def _take_turns(self, points: np.ndarray, bags: Bags) -> None:
         """Train and guess until a guess comes back."""
@@ -134,30 +127,9 @@ class _GuessingSVM(PrototypeVoter, BagVoter):
         """Rows to train on and their labels."""
         raise NotImplementedError
 
-    def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
-        return 0.0
-
 
 class MiSVM(_GuessingSVM):
-    """mi-SVM: labels of all segments of *with* bags are guessed.
-
-    Parameters
-    ----------
-    C
-        Inverse strength of the regularisation.
-    gamma
-        Of the kernel ``exp(-gamma |x - v|^2)`` on standardised features; None: 0.2 over the number of features.
-    max_iter
-        Turns at most; a guess that comes back ends them.
-    max_exact
-        Up to this many segments the machine is exact.
-    n_landmarks
-        Segments the Nyström map is built on beyond that.
-
-    References
-    ----------
-    Andrews, Tsochantaridis, Hofmann: Support vector machines for multiple-instance learning. NIPS 2002.
-    """
+    """mi-SVM: labels of all segments of *with* bags are guessed."""
 
     def _guess_first(self, points: np.ndarray, mapped: np.ndarray, bags: Bags) -> np.ndarray:
         return bags.positive
@@ -176,15 +148,6 @@ class BagMISVM(_GuessingSVM):
     """MI-SVM: one witness per *with* bag against all segments of *without* bags.
 
     The first witnesses are those of a machine trained on the means of the bags.
-
-    Parameters
-    ----------
-    C, gamma, max_iter, max_exact, n_landmarks
-        As for `MiSVM`.
-
-    References
-    ----------
-    Andrews, Tsochantaridis, Hofmann: Support vector machines for multiple-instance learning. NIPS 2002.
     """
 
     def _guess_first(self, points: np.ndarray, mapped: np.ndarray, bags: Bags) -> np.ndarray:

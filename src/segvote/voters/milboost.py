@@ -1,6 +1,6 @@
-"""MILBoost: stumps added one by one so that every *with* bag has a segment that says yes and no *without* bag has one.
+"""MILBoost: stumps added one by one, so that every *with* bag has a segment with a high score and no *without* bag has.
 
-``y_ij = y_0 + sum_t l_t h_t(x_ij)``. Two models say how segments make a bag: noisy-OR, ``p_i = 1 - prod_j (1 - p_ij)``
+``y_ij = y_0 + sum_t l_t h_t(x_ij)``. There are two models of a bag: noisy-OR, ``p_i = 1 - prod_j (1 - p_ij)``
 with ``p_ij = sigmoid(y_ij)``, and ISR (integrated segmentation and recognition), ``p_i = S_i / (1 + S_i)`` with ``S_i =
 sum_j exp(y_ij)``. A round takes the derivative of the log-likelihood by every y_ij as the segment's weight, the stump
 that agrees best with the weights, and the step along it that a line search finds.
@@ -8,7 +8,7 @@ that agrees best with the weights, and the step along it that a line search find
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -20,9 +20,9 @@ from segvote.voters.bags import Bags, BagVoter
 # The share of *with* bags expected before anything is learned.
 PRIOR = 0.5
 LONGEST_STEP = 4.0
-# Bags are as good as explained when no weights add up to more than this per bag.
+# Boosting ends when the weights sum to no more than this per bag.
 NO_WEIGHT = 1e-9
-# Numbers per block of the stump search: a bounded piece of memory whatever the sizes.
+# Numbers per block of the stump search, which bounds its memory.
 BLOCK = 1 << 22
 
 
@@ -34,14 +34,14 @@ def _log_expm1(x: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Stump:
-    """``h(x) = sign if x[feature] > cut else -sign``."""
+    """``h(x) = amount if x[feature] > cut else -amount``."""
 
     feature: int
     cut: float
-    sign: float
+    amount: float
 
     def apply(self, X: np.ndarray) -> np.ndarray:
-        return np.where(X[:, self.feature] > self.cut, self.sign, -self.sign)
+        return np.where(X[:, self.feature] > self.cut, self.amount, -self.amount)
 
 
 class StumpSearch:
@@ -50,35 +50,36 @@ class StumpSearch:
     def __init__(self, X: np.ndarray) -> None:
         self._columns = np.ascontiguousarray(X.T)  # (d, n)
         self._order = np.argsort(self._columns, axis=1, kind="stable").astype(np.int32)
-        ranked = np.take_along_axis(self._columns, self._order, axis=1)
-        self._can_cut = np.diff(ranked, axis=1) > 0
+        self._can_cut = np.diff(np.take_along_axis(self._columns, self._order, axis=1), axis=1) > 0
 
     def find(self, weights: np.ndarray) -> Stump | None:
-        """The stump with the largest sum of weights times h; None where no feature can be cut."""
-        best, place = 0.0, (-1, -1)
-        for start in range(0, len(self._order), max(1, BLOCK // len(weights))):
-            part = slice(start, start + max(1, BLOCK // len(weights)))
-            # Sum of w h for the sign +: the weights above the cut less those below.
+        """The stump of amount 1 or -1 with the largest sum of weights times h; None where no feature can be cut."""
+        if len(weights) < 2:
+            return None
+        best, feature, column = 0.0, 0, 0
+        n_features = max(1, BLOCK // len(weights))
+        for start in range(0, len(self._order), n_features):
+            part = slice(start, start + n_features)
+            # Sum of w h for the amount 1: the weights above the cut less those below.
             gains = weights.sum() - 2 * np.cumsum(weights[self._order[part]], axis=1)[:, :-1]
             gains[~self._can_cut[part]] = 0.0
-            row, column = np.unravel_index(np.argmax(np.abs(gains)), gains.shape) if gains.size else (0, 0)
-            if gains.size and abs(gains[row, column]) > abs(best):
-                best, place = float(gains[row, column]), (start + int(row), int(column))
-        return self._make(place, best) if best else None
-
-    def _make(self, place: tuple[int, int], gain: float) -> Stump:
-        feature, column = place
+            row, place = np.unravel_index(np.argmax(np.abs(gains)), gains.shape)
+            if abs(gains[row, place]) > abs(best):
+                best, feature, column = float(gains[row, place]), start + int(row), int(place)
+        if not best:
+            return None
         below, above = self._columns[feature, self._order[feature, column : column + 2]]
-        return Stump(feature, float(below + 0.5 * (above - below)), float(np.sign(gain)))
+        return Stump(feature, float(below + 0.5 * (above - below)), float(np.sign(best)))
 
 
+@dataclass(eq=False, repr=False)
 class _Boost(BagVoter):
-    """Rounds of boosting; the subclass is the model of a bag."""
+    """Rounds of boosting (Viola, Platt, Zhang 2005); the subclass is the model of a bag."""
 
     wants_lengths = True
+    zero = 0.0  # p_ij = 1/2
 
-    def __init__(self, n_rounds: int = 100) -> None:
-        self.n_rounds = n_rounds
+    n_rounds: int = 100  # number of stumps
 
     @staticmethod
     def _start(size: float) -> float:
@@ -107,18 +108,15 @@ class _Boost(BagVoter):
         search = StumpSearch(bags.X)
         self.start_ = self._start(float(bags.sizes.mean()))
         self.stumps_: list[Stump] = []
-        self.steps_: list[float] = []
         y = np.full(len(bags.X), self.start_)
         for _ in range(self.n_rounds):
             weights = self._differentiate(y, bags)
             stump = search.find(weights) if np.abs(weights).sum() > NO_WEIGHT * len(bags) else None
             if stump is None:
                 break
-            direction = stump.apply(bags.X)
-            step = self._search_line(y, direction, bags)
-            y = y + step * direction
-            self.stumps_.append(stump)
-            self.steps_.append(step)
+            step = self._search_line(y, stump.apply(bags.X), bags)
+            self.stumps_.append(replace(stump, amount=step * stump.amount))
+            y = y + self.stumps_[-1].apply(bags.X)
         self.n_iter_ = max(len(self.stumps_), 1)
 
     def _search_line(self, y: np.ndarray, direction: np.ndarray, bags: Bags) -> float:
@@ -129,32 +127,19 @@ class _Boost(BagVoter):
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         y = np.full(len(X), self.start_)
-        for stump, step in zip(self.stumps_, self.steps_, strict=True):
-            y += step * stump.apply(X)
+        for stump in self.stumps_:
+            y += stump.apply(X)
         return y
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
         return self._measure_odds(self._score_rows(bags), bags)
-
-    def _find_threshold(self, raw: np.ndarray, segments: object) -> float:
-        return 0.0  # p_ij = 1/2
 
     def _posterior(self, raw: np.ndarray) -> np.ndarray:
         return expit(raw)
 
 
 class MILBoost(_Boost):
-    """Boosting of stumps under the noisy-OR model: a bag is *without* if each segment is background, independently.
-
-    Parameters
-    ----------
-    n_rounds
-        Number of stumps.
-
-    References
-    ----------
-    Viola, Platt, Zhang: Multiple instance boosting for object detection. NIPS 2005.
-    """
+    """Noisy-OR: a bag is *without* if each segment is background, independently."""
 
     @staticmethod
     def _start(size: float) -> float:
@@ -173,18 +158,7 @@ class MILBoost(_Boost):
 
 
 class MILBoostISR(_Boost):
-    """Boosting of stumps under the ISR model: the odds of a bag are the sum of its segments' odds.
-
-    Parameters
-    ----------
-    n_rounds
-        Number of stumps.
-
-    References
-    ----------
-    Viola, Platt, Zhang: Multiple instance boosting for object detection. NIPS 2005; the rule is that of Keeler,
-    Rumelhart and Leow (NIPS 1990).
-    """
+    """ISR, the rule of Keeler, Rumelhart and Leow (1990): the odds of a bag are the sum of its segments' odds."""
 
     @staticmethod
     def _start(size: float) -> float:

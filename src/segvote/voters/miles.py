@@ -7,13 +7,15 @@ votes.
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from segvote.kernels import sum_kernel
 from segvote.voters.bags import Bags, BagVoter, spread_out
-from segvote.voters.kernel_votes import choose_bandwidth, sum_votes
+from segvote.voters.kernel_votes import choose_bandwidth
 from segvote.voters.prototypes import Prototypes, PrototypeVoter, check_embedding, embed_bags
 
 # Segments of which the typical distance is taken; of more, an evenly spaced sample.
@@ -22,11 +24,13 @@ MAX_TYPICAL = 2000
 MAX_NEGATIVES = 10_000
 
 
+@dataclass(eq=False, repr=False)
 class _EmbeddedBags(PrototypeVoter, BagVoter):
-    """A linear SVM on bags as prototypes see them; the subclass chooses the prototypes."""
+    """A linear SVM on the nearness of bags to prototypes; the subclass chooses the prototypes."""
 
-    C: float
-    bandwidth: float | None
+    C: float = 1.0  # inverse strength of the SVM's regularisation
+    bandwidth: float | None = None  # of the Gaussian kernel; None: see `choose_bandwidth`
+    max_prototypes: int = 2000  # most segments (of MILIS: bags) that are, or give, a prototype; an even sample of more
 
     def _choose_bandwidth(self, bags: Bags) -> float:
         return choose_bandwidth(self.bandwidth, bags.X[spread_out(len(bags.X), MAX_TYPICAL)], bags.X)
@@ -34,94 +38,47 @@ class _EmbeddedBags(PrototypeVoter, BagVoter):
     def _keep(self, bags: Bags, rows: np.ndarray, model: LinearSVC) -> None:
         """Keep the prototypes that have a weight."""
         used = np.flatnonzero(model.coef_[0])
-        self.prototypes_, self.prototype_weights_ = bags.X[rows[used]], model.coef_[0][used]
-        self.intercept_ = float(model.intercept_[0])
-        self._prototypes = Prototypes(
-            self.prototypes_, self.prototype_weights_, bags.rows[rows[used]], 0.5 / self.bandwidth_**2, self.intercept_
-        )
+        points, amounts, gamma = bags.X[rows[used]], model.coef_[0][used], 0.5 / self.bandwidth_**2
+        self.prototypes_ = Prototypes(points, amounts, bags.rows[rows[used]], gamma, float(model.intercept_[0]))
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
-        return embed_bags(bags, self.prototypes_, self.bandwidth_) @ self.prototype_weights_ + self.intercept_
+        found = self.prototypes_
+        return embed_bags(bags, found.points, self.bandwidth_) @ found.amounts + found.intercept
 
 
 class MILES(_EmbeddedBags):
-    """Multiple-instance learning via embedded instance selection: a sparse (1-norm) SVM picks the segments that matter.
+    """Multiple-instance learning via embedded instance selection (Chen, Bi, Wang 2006).
 
-    The loss is the squared hinge, which scikit-learn's solver offers with the 1-norm.
-
-    Parameters
-    ----------
-    C
-        Inverse strength of the 1-norm.
-    bandwidth
-        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest.
-    max_prototypes
-        How many segments are offered to the SVM; of more, an evenly spaced sample.
-
-    Attributes
-    ----------
-    prototypes_, prototype_weights_
-        (m, d), (m,): the segments the SVM kept and their weights.
-
-    References
-    ----------
-    Chen, Bi, Wang: MILES, multiple-instance learning via embedded instance selection. PAMI 2006.
+    A sparse (1-norm) SVM picks the segments that matter. Its loss is the squared hinge, which scikit-learn's solver
+    offers with the 1-norm.
     """
-
-    def __init__(self, C: float = 1.0, bandwidth: float | None = None, max_prototypes: int = 2000) -> None:
-        self.C = C
-        self.bandwidth = bandwidth
-        self.max_prototypes = max_prototypes
 
     def _fit_bags(self, bags: Bags) -> None:
         rows = spread_out(len(bags.X), self.max_prototypes)
         check_embedding(len(bags), len(rows), "Set max_prototypes lower, or use voter milis or cam")
         self.bandwidth_ = self._choose_bandwidth(bags)
         table = embed_bags(bags, bags.X[rows], self.bandwidth_)
-        self._keep(bags, rows, _fit_sparse(table, bags.labels, self.C))
+        model = LinearSVC(penalty="l1", dual=False, C=self.C, class_weight="balanced", max_iter=2000, random_state=0)
+        with warnings.catch_warnings():
+            # The last digits converge slowly where prototypes are near each other; the same ones are kept.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self._keep(bags, rows, model.fit(table, bags.labels))
 
 
-def _fit_sparse(table: np.ndarray, labels: np.ndarray, C: float) -> LinearSVC:
-    model = LinearSVC(penalty="l1", dual=False, C=C, class_weight="balanced", max_iter=2000, random_state=0)
-    with warnings.catch_warnings():
-        # Its last digits converge slowly where prototypes are near each other; they do not change who is kept.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(table, labels)
-
-
+@dataclass(eq=False, repr=False)
 class MILIS(_EmbeddedBags):
-    """Multiple-instance learning with instance selection: one prototype per bag, chosen again as the classifier learns.
+    """Multiple-instance learning with instance selection (Fu, Robles-Kelly, Zhou 2011): one prototype per bag.
 
     The first prototype of a *without* bag is its most typical segment, by the density of the negatives, that of a
     *with* bag its least typical one. In turns, an SVM on the bags is trained and every prototype is replaced by the
     segment of its bag with the highest score for the bag's label, as long as the SVM's objective falls: our reading of
     the update.
-
-    Parameters
-    ----------
-    C
-        Inverse strength of the SVM's regularisation.
-    bandwidth
-        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest.
-    max_prototypes
-        How many bags give a prototype; of more, an evenly spaced sample.
-    max_iter
-        Turns at most.
-
-    References
-    ----------
-    Fu, Robles-Kelly, Zhou: MILIS, multiple instance learning with instance selection. PAMI 2011.
     """
 
     wants_lengths = True
 
-    def __init__(
-        self, C: float = 1.0, bandwidth: float | None = None, max_prototypes: int = 1000, max_iter: int = 10
-    ) -> None:
-        self.C = C
-        self.bandwidth = bandwidth
-        self.max_prototypes = max_prototypes
-        self.max_iter = max_iter
+    max_prototypes: int = 1000
+    max_iter: int = 10  # turns at most
 
     def _fit_bags(self, bags: Bags) -> None:
         chosen = spread_out(len(bags), self.max_prototypes)
@@ -141,7 +98,7 @@ class MILIS(_EmbeddedBags):
         """(n_bags,) row of the most typical segment of *without* bags, of the least typical one of *with* bags."""
         negatives = bags.X[~bags.positive]
         negatives = negatives[spread_out(len(negatives), MAX_NEGATIVES)]
-        density = sum_votes(bags.X, negatives, self.bandwidth_)
+        density = sum_kernel(bags.X, negatives, [self.bandwidth_])[0]
         return bags.find_best(np.where(bags.positive, -density, density))
 
     def _train(self, bags: Bags, rows: np.ndarray) -> tuple[LinearSVC, float]:

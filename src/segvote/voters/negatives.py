@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.kernels import search_neighbours
 from segvote.voters.base import BaseVoter, Segments, Votes
-from segvote.voters.kernel_votes import KernelVoter, average_kernels, check_pairs, choose_bandwidth
+from segvote.voters.kernel_votes import KernelVoter, check_pairs, choose_bandwidth
 
 
-class KNNNegatives(BaseVoter):
-    """Mean distance to the nearest *without* segments of other bags; with one neighbour it is NegMin.
-
-    Parameters
-    ----------
-    n_neighbors
-        How many of the nearest negatives count.
-
-    References
-    ----------
-    Roth, Pemula, Zepeda, Schölkopf, Brox, Gehler: Towards total recall in industrial anomaly detection. CVPR 2022.
-    """
+class _NearestNegatives(BaseVoter):
+    """Mean distance to the `n_neighbors` nearest *without* segments of other bags."""
 
     wants_lengths = True
-
-    def __init__(self, n_neighbors: int = 5) -> None:
-        self.n_neighbors = n_neighbors
+    n_neighbors: int
 
     def _learn(self, segments: Segments) -> None:
         if self.n_neighbors < 1:
@@ -52,29 +41,27 @@ class KNNNegatives(BaseVoter):
         return self._negatives[indices[0][found]], shares[0][found], -self.threshold_
 
 
-class NegMin(KNNNegatives):
-    """Negative mining: the less like any *without* segment, the more object.
+@dataclass(eq=False, repr=False)
+class KNNNegatives(_NearestNegatives):
+    """Mean distance to the nearest *without* segments, as in PatchCore (Roth 2022); with one neighbour it is NegMin."""
 
-    Parameters
-    ----------
-    reading
-        ``"global"``: distance to the one nearest negative (the text of arXiv 1812.06228), which orders segments as
-        minus any similarity to it does; ``"bag"``: minus the sum over the *without* bags of the Gaussian similarity to
-        the nearest segment of that bag (its eq. 1 as printed).
-    bandwidth
-        Of the similarity, for ``"bag"``; None: the median distance from a segment to its ten nearest negatives.
+    n_neighbors: int = 5  # how many of the nearest negatives count
 
-    References
-    ----------
-    Siva, Russell, Xiang: In defence of negative mining for annotating weakly labelled data. ECCV 2012.
+
+@dataclass(eq=False, repr=False)
+class NegMin(_NearestNegatives):
+    """Negative mining (Siva, Russell, Xiang 2012): the less like any *without* segment, the more object.
+
+    The reading "global" is the distance to the one nearest negative (the text of arXiv 1812.06228), which orders
+    segments as minus any similarity to it does. "bag" is minus the sum over the *without* bags of the Gaussian
+    similarity to the nearest segment of that bag (its eq. 1 as printed).
     """
 
     READINGS = ("global", "bag")
     n_neighbors = 1
 
-    def __init__(self, reading: str = "global", bandwidth: float | None = None) -> None:
-        self.reading = reading
-        self.bandwidth = bandwidth
+    reading: str = "global"
+    bandwidth: float | None = None  # of the similarity, for "bag"; None: see `choose_bandwidth`, over the negatives
 
     def _learn(self, segments: Segments) -> None:
         if self.reading not in self.READINGS:
@@ -105,67 +92,17 @@ class NegMin(KNNNegatives):
         return np.concatenate(voters), -np.concatenate(amounts), -self.threshold_
 
 
+@dataclass(eq=False, repr=False)
 class NegativeVotes(KernelVoter):
-    """Votes against, summed over all *without* segments: ``f_neg(x) = -sum_n k(x, n)`` (eq. 8).
-
-    Parameters
-    ----------
-    bandwidth
-        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest negatives.
-    """
+    """Votes against, summed over all *without* segments: ``f_neg(x) = -sum_n k(x, n)`` (eq. 8)."""
 
     wants_lengths = True
 
-    def __init__(self, bandwidth: float | None = None) -> None:
-        self.bandwidth = bandwidth
+    bandwidth: float | None = None  # of the Gaussian kernel; None: see `choose_bandwidth`, over the negatives
 
     def _learn(self, segments: Segments) -> None:
         X, bags, negatives = segments.X, segments.bags, np.flatnonzero(~segments.positive)
         check_pairs("a sum over all negatives", len(X), len(negatives))
         self._choose_voters(segments, negatives)
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
-        self._amounts = self._weigh_negatives(segments)
-
-    def _weigh_negatives(self, segments: Segments) -> np.ndarray:
-        """(n_negatives,) what each adds times its kernel."""
-        return np.full(len(self._voters), -1.0)
-
-
-class WeightedNegatives(NegativeVotes):
-    """Negative-weighted voting, our reading: ``f(x) = -sum_n v_n^power k(x, n)``.
-
-    The paper names the system as the one whose reduced form is f_neg (eq. 8); its formula was not seen by us. Here the
-    weight ``v_n = B_n / (A_n + B_n)`` is the share of the negatives among the votes for n itself, A_n and B_n the mean
-    kernels of the *with* and of the other *without* segments of other bags. A negative among *with* segments, by a
-    wrong bag label or because the background is shared, has little weight.
-
-    Parameters
-    ----------
-    bandwidth
-        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest negatives.
-    power
-        Of the weights; 0 makes all of them 1, which is f_neg.
-
-    Attributes
-    ----------
-    negative_weights_
-        (n_negatives,) v, in the order of the training segments.
-
-    References
-    ----------
-    Wang et al. 2018, as arXiv 1812.06228 mentions it.
-    """
-
-    def __init__(self, bandwidth: float | None = None, power: float = 1.0) -> None:
-        super().__init__(bandwidth)
-        self.power = power
-
-    def _weigh_negatives(self, segments: Segments) -> np.ndarray:
-        if self.power < 0:
-            raise BadInputError(f"power must be 0 or above; got {self.power}")
-        rows, sides = np.flatnonzero(~segments.positive), (segments.positive, ~segments.positive)
-        votes_for, against = (average_kernels(segments, rows, side, (self.bandwidth_,))[0] for side in sides)
-        total = votes_for + against
-        # Without votes there is no evidence that a negative is not background.
-        self.negative_weights_ = np.divide(against, total, out=np.ones(len(total)), where=total > 0)
-        return -(self.negative_weights_**self.power)
+        self._amounts = np.full(len(negatives), -1.0)

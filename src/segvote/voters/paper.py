@@ -1,4 +1,4 @@
-"""The paper's eKDE to the letter, with its faults reported instead of hidden.
+"""The paper's eKDE to the letter, with its faults reported.
 
 ``A_i = sum_P w_j k+(x_i, x_j)``, ``B_i = sum_N k-(x_i, n) + sum_P (1 - w_j) k-(x_i, x_j)``, score ``f = A - B`` (eq.
 6), label ``sgn f`` (eq. 7), update ``w <- A / (A + B)`` (eq. 17), from w = 1 until w no longer changes. Eq. 12, which
@@ -12,6 +12,7 @@ one in a narrow range of s+ / s-; see `segvote.voters.bandwidths`.
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -30,60 +31,51 @@ LARGEST_LOG = 700.0
 SAME_RHO = 1e-7  # part of the spectral radius by which the last power step may change it
 
 
+@dataclass(eq=False, repr=False)
 class PaperEKDE(BaseVoter):
     """The iteration as printed.
 
     Parameters
     ----------
-    bandwidth_for, bandwidth_against
+    bandwidth_for, bandwidth_against : float or None
         Of k+ and k-; None: chosen by `bandwidth_rule`.
-    bandwidth_rule
+    bandwidth_rule : str
         A name of `segvote.voters.bandwidths.BANDWIDTH_RULES`: ``window`` is a search of ours, the others are readings
         of the paper's sentence.
-    grid
+    grid : tuple of float
         Bandwidths that the readings choose from.
-    normalised
+    normalised : bool
         Whether kernels integrate to one, as densities do: k+ is then multiplied by (s- / s+)^d. For equal bandwidths
         that is 1; otherwise it does not cancel, and in hundreds of dimensions it decides alone.
-    max_iter, tol
+    max_iter, tol : int, float
         Stops when no weight changes by more than `tol`, or after `max_iter` rounds.
-    own_bag
+    own_bag : bool
         Whether segments of one's own bag vote (the sums of the paper run over all of P). Without them the text's
-        "patterns in different positive bags" is taken at its word.
+        "patterns in different positive bags" is taken literally.
 
     Attributes
     ----------
-    rho_
+    rho_ : float
         Spectral radius of J, J_ij = k+_ij / b_i. Up to 1 the only limit of the iteration is "nothing is object".
-    n_iter_
+    n_iter_ : int
         Rounds until w stopped changing.
     """
 
-    def __init__(
-        self,
-        bandwidth_for: float | None = None,
-        bandwidth_against: float | None = None,
-        bandwidth_rule: str = WINDOW,
-        grid: tuple[float, ...] = GRID,
-        normalised: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        own_bag: bool = True,
-    ) -> None:
-        self.bandwidth_for = bandwidth_for
-        self.bandwidth_against = bandwidth_against
-        self.bandwidth_rule = bandwidth_rule
-        self.grid = grid
-        self.normalised = normalised
-        self.max_iter = max_iter
-        self.tol = tol
-        self.own_bag = own_bag
-
     wants_lengths = True
+    zero = 0.0  # sgn f, eq. 7
+
+    bandwidth_for: float | None = None
+    bandwidth_against: float | None = None
+    bandwidth_rule: str = WINDOW
+    grid: tuple[float, ...] = GRID
+    normalised: bool = False
+    max_iter: int = 1000
+    tol: float = 1e-6
+    own_bag: bool = True
 
     def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
         tags = super().__sklearn_tags__()
-        # Run to the end it may select nothing: that is what this class is here to show.
+        # Run to the end it may select nothing, as the paper's iteration does.
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -140,24 +132,17 @@ class PaperEKDE(BaseVoter):
         selected = (scores > 0).mean()
         if 0 < selected < 1:
             return
-        what = "every" if selected == 1 else "no"
+        what, why = "no", f"rho = {self.rho_:.3f} > 1, but w ends below one half everywhere"
+        if selected == 1:
+            what, why = "every", f"rho = {self.rho_:.3f}, votes for exceed votes against everywhere"
+        elif self.rho_ <= 1:
+            why = f"rho = {self.rho_:.3f} <= 1, the only fixed point is w = 0"
         warnings.warn(
-            f"the printed iteration selected {what} segment of the *with* bags ({self._explain_collapse(selected)} "
-            f"after {self.n_iter_} rounds); use voter ekde, or bandwidth_rule=window or other bandwidths",
+            f"the printed iteration selected {what} segment of the *with* bags ({why} after {self.n_iter_} rounds); "
+            "use voter ekde, or bandwidth_rule=window or other bandwidths",
             UserWarning,
             stacklevel=4,
         )
-
-    def _explain_collapse(self, selected: float) -> str:
-        """Why all or nothing is selected."""
-        if selected == 1:
-            return f"rho = {self.rho_:.3f}, votes for exceed votes against everywhere"
-        if self.rho_ <= 1:
-            return f"rho = {self.rho_:.3f} <= 1, the only fixed point is w = 0"
-        return f"rho = {self.rho_:.3f} > 1, but w ends below one half everywhere"
-
-    def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
-        return 0.0  # sgn f, eq. 7
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
         self._scale = float(raw.std()) or 1.0
@@ -167,23 +152,15 @@ class PaperEKDE(BaseVoter):
         votes_for, votes_against = self._count_votes(X, bags)
         return votes_for - votes_against
 
-    def posterior(self, X: np.ndarray) -> np.ndarray:
-        """(n_segments, 2) posterior B / (A + B), A / (A + B) of eq. 17; one half where no vote reaches.
-
-        Same decision as eq. 7, but another order: few votes that all agree give a small f and a posterior of one.
-        `predict_proba` keeps the order of f, as scikit-learn asks.
-        """
-        votes_for, votes_against = self._check_and_count(X)
-        total = votes_for + votes_against
-        posterior = np.divide(votes_for, total, out=np.full(len(total), 0.5), where=total > 0)
-        return np.column_stack([1 - posterior, posterior])
-
     def class_densities(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, 2) p(x | without), p(x | with) of eq. 12, up to the normalisers of the kernels.
 
         Times `class_priors_` (eq. 16) they are B and A over the number of segments, so the MAP rule (eq. 13) is sgn f.
         """
-        votes_for, votes_against = self._check_and_count(X)
+        check_is_fitted(self)
+        votes_for, votes_against = self._count_votes(
+            validate_data(self, X, reset=False, dtype=(np.float64, np.float32)), None
+        )
         return np.column_stack([votes_against, votes_for]) / np.maximum(self.class_priors_ * len(self._weights), TINY)
 
     @property
@@ -191,10 +168,6 @@ class PaperEKDE(BaseVoter):
         """(2,) the priors of eq. 16: share of all segments believed background, object."""
         share = self._weights.mean()
         return np.array([1 - share, share])
-
-    def _check_and_count(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self)
-        return self._count_votes(validate_data(self, X, reset=False, dtype=(np.float64, np.float32)), None)
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         voters, both = self._voters, [self.bandwidth_for_, self.bandwidth_against_]

@@ -46,19 +46,19 @@ class Prototypes:
 
 
 class PrototypeVoter(BaseVoter):
-    """Base of the voters whose score is that of `_prototypes`, on features standardised by `_standard` if it is set."""
+    """Base of the voters whose score is that of `prototypes_`, on features standardised by `_standard` if it is set."""
 
-    _prototypes: Prototypes
+    prototypes_: Prototypes
     _standard: Standard | None = None
 
     def _standardise(self, X: np.ndarray) -> np.ndarray:
         return X if self._standard is None else self._standard.apply(X)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return self._prototypes.vote(self._standardise(X))
+        return self.prototypes_.vote(self._standardise(X))
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
-        found = self._prototypes
+        found = self.prototypes_
         return found.rows, found.list_votes(self._standardise(x[None, :]))[0], found.intercept - self.threshold_
 
 
@@ -82,38 +82,20 @@ def check_embedding(n_bags: int, n_prototypes: int, alternative: str) -> None:
         )
 
 
+@dataclass(eq=False, repr=False)
 class PrototypeVoting(PrototypeVoter, BagVoter):
-    """Class-specific prototypes that vote, our reading: ``f(x) = sum_p v_p k(x, p)``.
+    """Class-specific prototypes that vote (Krapac 2014), our reading: ``f(x) = sum_p v_p k(x, p)``.
 
     A prototype is a *with* segment. How much bag b shows it is ``s_bp``, the kernel at the nearest segment of b. It
     votes with its log odds
     ``v_p = log (1 + sum_with s_bp) / (2 + n_with) - log (1 + sum_without s_bp) / (2 + n_without)``, its own bag left
     out. Prototypes are taken one by one, as long as one covers more of the *with* bags that are not
-    covered yet than of the *without* bags (see `select_prototypes`). The original's formulas were not seen by us.
-
-    Parameters
-    ----------
-    n_prototypes
-        At most so many.
-    n_candidates
-        At most so many *with* segments, evenly spaced, are candidates.
-    bandwidth
-        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest segments of other bags.
-
-    Attributes
-    ----------
-    prototypes_, votes_
-        (m, d) and (m,): the segments that vote, and v.
-
-    References
-    ----------
-    Krapac, Perronnin, Furon, Jégou: Instance classification with prototype selection. ICMR 2014.
+    covered yet than of the *without* bags (see `select_prototypes`).
     """
 
-    def __init__(self, n_prototypes: int = 50, n_candidates: int = 2000, bandwidth: float | None = None) -> None:
-        self.n_prototypes = n_prototypes
-        self.n_candidates = n_candidates
-        self.bandwidth = bandwidth
+    n_prototypes: int = 50  # at most
+    n_candidates: int = 2000  # at most so many *with* segments, evenly spaced, are candidates
+    bandwidth: float | None = None  # of the Gaussian kernel; None: see `choose_bandwidth`, over all segments
 
     def _fit_bags(self, bags: Bags) -> None:
         if self.n_prototypes < 1 or self.n_candidates < 1:
@@ -129,9 +111,8 @@ class PrototypeVoting(PrototypeVoter, BagVoter):
         shown = (1 + similarity[bags.labels].sum(axis=0)) / (2 + n_with)
         odds = np.log(shown) - np.log((1 + similarity[~bags.labels].sum(axis=0)) / (2 + n_without))
         chosen = select_prototypes(similarity, bags.labels, self.n_prototypes)
-        self.prototypes_, self.votes_ = bags.X[candidates[chosen]], odds[chosen]
-        rows = bags.rows[candidates[chosen]]
-        self._prototypes = Prototypes(self.prototypes_, self.votes_, rows, 0.5 / self.bandwidth_**2)
+        rows = candidates[chosen]
+        self.prototypes_ = Prototypes(bags.X[rows], odds[chosen], bags.rows[rows], 0.5 / self.bandwidth_**2)
 
 
 def select_prototypes(similarity: np.ndarray, labels: np.ndarray, n_prototypes: int) -> np.ndarray:
@@ -154,33 +135,15 @@ def select_prototypes(similarity: np.ndarray, labels: np.ndarray, n_prototypes: 
     return np.array(chosen, dtype=np.int64)
 
 
+@dataclass(eq=False, repr=False)
 class OneClass(PrototypeVoter):
-    """One-class SVM with a Gaussian kernel on *without* segments; the score is its decision turned round.
-
-    Its solver is quadratic in the number of negatives, so that an evenly spaced sample of them stands for all when
-    there are more than `max_negatives`.
-
-    Parameters
-    ----------
-    nu
-        Share of the negatives that may lie outside.
-    gamma
-        Of the kernel ``exp(-gamma |x - n|^2)`` on standardised features; None: one over the number of features.
-    max_negatives
-        How many negatives learn at most.
-
-    References
-    ----------
-    Named by arXiv 1812.06228 as Jiang 2015; by its subject that is arXiv 1501.07492, Weakly supervised learning for
-    salient object detection. One-class SVM: Schölkopf et al., Neural Computation 2001.
-    """
+    """One-class SVM with a Gaussian kernel on *without* segments (Jiang 2015); the score is its decision negated."""
 
     wants_lengths = True
 
-    def __init__(self, nu: float = 0.1, gamma: float | None = None, max_negatives: int = 5000) -> None:
-        self.nu = nu
-        self.gamma = gamma
-        self.max_negatives = max_negatives
+    nu: float = 0.1  # share of the negatives that may lie outside
+    gamma: float | None = None  # of exp(-gamma |x - n|^2) on standardised features; None: 1 / n_features
+    max_negatives: int = 5000  # training negatives, an even sample of more: the solver is quadratic in their number
 
     def _learn(self, segments: Segments) -> None:
         negative = np.where(segments.positive, -1, 0)
@@ -192,4 +155,4 @@ class OneClass(PrototypeVoter):
         model = OneClassSVM(nu=self.nu, gamma=self.gamma_).fit(points)
         kept, amounts = model.support_, -model.dual_coef_[0]
         rows = sample.rows[chosen[kept]]
-        self._prototypes = Prototypes(points[kept], amounts, rows, self.gamma_, float(model.offset_[0]))
+        self.prototypes_ = Prototypes(points[kept], amounts, rows, self.gamma_, float(model.offset_[0]))

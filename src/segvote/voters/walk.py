@@ -7,7 +7,7 @@ Smoothing over adjacent segments and the threshold of each image follow every vo
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,7 @@ from segvote.voters.kernel_votes import NeighbourVoter
 from segvote.voters.linear import CAM
 
 
+@dataclass(eq=False, repr=False)
 class Walk(NeighbourVoter):
     """Eq. 17 with equal bandwidths as a walk over nearest neighbours.
 
@@ -33,16 +34,16 @@ class Walk(NeighbourVoter):
 
     Parameters
     ----------
-    n_neighbors
+    n_neighbors : int
         How many segments vote for each one.
-    n_steps
+    n_steps : int
         Rounds of voting.
 
     Attributes
     ----------
-    graph_
-        (n_segments, n_segments) sparse: the votes M, rows sum to one.
-    recall_
+    graph_ : (n_segments, n_segments) sparse
+        The votes M, rows sum to one.
+    recall_ : float
         Part of the true neighbours that the search found: 1 up to some 25,000 segments, measured beyond.
 
     References
@@ -50,9 +51,8 @@ class Walk(NeighbourVoter):
     Wang, Li, Lu: Weakly supervised segment annotation via expectation kernel density estimation. arXiv 1812.06228.
     """
 
-    def __init__(self, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_steps = n_steps
+    n_neighbors: int = N_NEIGHBORS
+    n_steps: int = 60
 
     @property
     def n_searched(self) -> int:
@@ -90,28 +90,15 @@ class Walk(NeighbourVoter):
         return self._split_row(self.graph_[[segment]], weights)
 
 
+@dataclass(eq=False, repr=False)
 class AdaptedWalk(Walk):
-    """`Walk` on features that are stretched along the direction which tells the bags apart.
+    """`Walk` on features that are stretched along the direction which separates the bags, `direction_` (d,).
 
-    The direction is that of a logistic regression on the mean features of bags (`CAM`): what a step of training the
-    last linear layer of a network with its head on image labels changes.
-
-    Parameters
-    ----------
-    gain
-        How far features are stretched; 1 is `Walk`.
-    n_neighbors, n_steps
-        As for `Walk`.
-
-    Attributes
-    ----------
-    direction_
-        (d,) of length one.
+    It is that of a logistic regression on the mean features of bags (`CAM`): what a step of training the last linear
+    layer of a network with its head on image labels changes.
     """
 
-    def __init__(self, gain: float = 8.0, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60) -> None:
-        super().__init__(n_neighbors, n_steps)
-        self.gain = gain
+    gain: float = 8.0  # how far features are stretched; 1 is `Walk`
 
     @property
     def n_searched(self) -> int:
@@ -133,36 +120,18 @@ class AdaptedWalk(Walk):
         return stretch(X, self.direction_, self.gain)
 
 
+@dataclass(eq=False, repr=False)
 class Finished(NeighbourVoter):
     """A voter whose selection votes once more, beside a classifier of selected against not selected segments.
 
-    The voter's scores are cut at Otsu's threshold of each *with* bag. The share s_i of the nearest segments of other
-    bags that was selected is cut the same way; with the labels of this second selection the score is
+    The scores of `voter` are cut at Otsu's threshold of each *with* bag. The share s_i of the nearest segments of other
+    bags that was selected is cut the same way, to `selected_`; with these labels the score is
     ``inside * s + (1 - inside) * p``: s again, inside its mean in the selection, p the posterior of a linear
     classifier.
-
-    Parameters
-    ----------
-    voter : BaseVoter
-        Whose scores are finished.
-    n_neighbors : int
-        Segments of other bags that vote for each one, on features of length one.
-
-    Attributes
-    ----------
-    voter_ : BaseVoter
-        Fitted.
-    selected_ : (n_segments,) bool
-        The segments that voted last.
-    inside_ : float
-        Mean share of selected neighbours in the selection.
-    posterior_ : LinearPosterior
-        The classifier.
     """
 
-    def __init__(self, voter: BaseVoter, n_neighbors: int = N_NEIGHBORS) -> None:
-        self.voter = voter
-        self.n_neighbors = n_neighbors
+    voter: BaseVoter
+    n_neighbors: int = N_NEIGHBORS  # segments of other bags that vote for each one, on features of length one
 
     def _learn(self, segments: Segments) -> None:
         labels = segments.bag_labels[segments.bags]

@@ -53,7 +53,7 @@ def list_outlines(mask: np.ndarray) -> list[np.ndarray]:
 
 
 def rasterise(rings: Sequence[np.ndarray], height: int, width: int) -> np.ndarray:
-    """(height, width) bool: rings filled by the even-odd rule at pixel centres; what lies outside is cut off.
+    """(height, width) bool: rings filled by the even-odd rule at pixel centres, clipped to the picture.
 
     Rings are closed, of (n, 2) points (x, y), whole or fractional, in any order; a hole is one more ring.
     """

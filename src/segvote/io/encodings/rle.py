@@ -106,6 +106,7 @@ _WIDTHS = np.array([3, 4, 8, 16])
 _LONGEST = 1 << 16  # of one run
 _N_VALUE_BITS = 8
 _N_CHANNELS = 4
+_POWERS = 1 << np.arange(31, -1, -1)  # of the bits of a number
 
 
 def encode_brush(mask: np.ndarray) -> list[int]:
@@ -148,28 +149,21 @@ class _BitReader:
     """Numbers of any width up to 32 bits from a byte string, highest bit first."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
+        self._bits = np.unpackbits(np.frombuffer(data, np.uint8))
         self._place = 0
 
+    def _take(self, n_bits: int) -> np.ndarray:
+        bits = self._bits[self._place : self._place + n_bits]
+        if len(bits) < n_bits:
+            raise BadInputError("a brush ends before its picture is full; export the task again")
+        self._place += n_bits
+        return bits
+
     def read(self, n_bits: int) -> int:
-        first, end = self._place // 8, self._place + n_bits
-        last = -(-end // 8)
-        self._check(last)
-        self._place = end
-        number = int.from_bytes(self._data[first:last], "big") >> (8 * last - end)
-        return number & ((1 << n_bits) - 1)
+        return int(self._take(n_bits) @ _POWERS[-n_bits:])
 
     def read_bytes(self, n_bytes: int) -> np.ndarray:
-        first, shift = divmod(self._place, 8)
-        last = first + n_bytes + (shift > 0)
-        self._check(last)
-        self._place += 8 * n_bytes
-        bits = np.unpackbits(np.frombuffer(self._data[first:last], np.uint8))
-        return np.packbits(bits[shift : shift + 8 * n_bytes])
-
-    def _check(self, last: int) -> None:
-        if last > len(self._data):
-            raise BadInputError("a brush ends before its picture is full; export the task again")
+        return np.packbits(self._take(8 * n_bytes))
 
 
 def _split_runs(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -51,18 +51,11 @@ class _CocoFile(Struct):
     categories: list[_Category]
 
 
-class _AnyShape(Struct):
-    segmentation: Any = None
-
-
-class _AnyFile(Struct):
-    annotations: list[_AnyShape]
-
-
 class _Box(Struct):
     image_id: Id
-    bbox: tuple[Finite, Finite, Finite, Finite]  # x, y, width, height
+    bbox: tuple[Finite, Finite, Finite, Finite] | None = None  # x, y, width, height
     category_id: Id | None = None
+    segmentation: Any = None
 
 
 class _BoxFile(Struct):
@@ -132,14 +125,16 @@ def parse_coco_boxes(data: Any, where: str, label: str | None = None) -> dict[st
     Image name to x0, y0, x1, y1 with the ends left out, of one class or (None) of all; empty where a mask is found, or
     no annotation.
     """
-    if any(shape.segmentation for shape in read_schema(data, _AnyFile, where).annotations):
-        return {}
     file = read_schema(data, _BoxFile, where)
+    if any(box.segmentation for box in file.annotations):
+        return {}
     _check_listed({box.image_id for box in file.annotations}, file.images, where)
     names = {image.id: clean_name(image.file_name) for image in file.images}
     wanted = {category.id for category in file.categories or () if category.name == label}
     boxes = defaultdict(list)
     for box in file.annotations:
+        if box.bbox is None:
+            raise BadInputError(f"{where}: an annotation has neither a mask nor a box; export the file again")
         if label is None or box.category_id in wanted:
             x, y, width, height = box.bbox
             boxes[names[box.image_id]].append([x, y, x + width, y + height])

@@ -128,7 +128,7 @@ def _read_mask(shape: _Result, height: int, width: int, where: str) -> np.ndarra
         raise BadInputError(f"{where}: the image was turned in Label Studio; turn it back and export again")
     if shape.value.rle is not None:
         return decode_brush(shape.value.rle, height, width)
-    with np.errstate(over="ignore"):  # what grows beyond all bounds is refused when it is filled
+    with np.errstate(over="ignore"):  # infinite points are refused by `fill_polygons`
         # Percentages of whole pixels do not come back whole; a millionth of a pixel is a rounding error.
         points = (np.array(shape.value.points).reshape(-1, 2) * [width / 100, height / 100]).round(6)
     return fill_polygons([points], height, width, where)
