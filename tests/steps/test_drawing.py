@@ -43,7 +43,7 @@ def blot(surface, rng):
 def cracked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cracked")
     write_surfaces(folder, 6, crack)
-    annotate(folder / "with", folder / "without", folder / "run", QUICK)
+    annotate(folder / "with", folder / "without", folder / "run", QUICK, n_jobs=2)
     return folder
 
 
@@ -61,25 +61,20 @@ def test_wide_objects_are_drawn_as_regions(tmp_path):
     assert run.drawing.way == "regions" and "wide" in run.drawing.reason
 
 
-@pytest.mark.parametrize("way", ["segments", "lines"])
-def test_the_way_that_was_asked_for_is_taken(cracked, tmp_path, way):
-    run = annotate(cracked / "with", cracked / "without", tmp_path / "run", replace(QUICK, draw=way))
-    assert run.drawing.way == way and run.drawing.reason == "chosen by the user"
-
-
-def test_an_unknown_way_lists_the_known_ones(cracked, tmp_path):
+def test_the_way_that_was_asked_for_is_taken(cracked, tmp_path):
+    folders = cracked / "with", cracked / "without", tmp_path / "run"
+    for way in ("regions", "segments", "lines"):
+        run = annotate(*folders, replace(QUICK, draw=way), n_jobs=1)
+        assert run.drawing.way == way and run.drawing.reason == "chosen by the user"
     with pytest.raises(UnknownNameError, match="auto, regions, lines, segments"):
-        annotate(cracked / "with", cracked / "without", tmp_path / "run", replace(QUICK, draw="dots"))
-
-
-def test_the_number_of_processes_changes_nothing(cracked, tmp_path):
-    again = annotate(cracked / "with", cracked / "without", tmp_path / "run", QUICK, n_jobs=2)
-    assert again.drawing == Run(cracked / "run").drawing
+        annotate(*folders, replace(QUICK, draw="dots"))
+    by_processes = Run(cracked / "run")
+    assert annotate(*folders, QUICK, n_jobs=1).drawing == by_processes.drawing
 
 
 def test_prediction_draws_in_the_way_of_the_run(cracked, tmp_path):
     run = Run(cracked / "run")
-    found = predict(cracked / "run", cracked / "with", tmp_path / "new", false_positive_rate=0.4)
+    found = predict(cracked / "run", cracked / "with", tmp_path / "new", false_positive_rate=0.4, n_jobs=1)
     drawn = [found.read_mask(index).mean() for index, one in enumerate(found.images) if one.contains]
     assert drawn and max(drawn) < 2 * max(bag.area for bag in run.bags)
 
