@@ -28,7 +28,7 @@ from segvote.run.run_folder import RunFolder, make_key
 from segvote.steps.extract import BagExtractor
 from segvote.steps.model import Model, read_model
 from segvote.steps.predictor import FALSE_POSITIVE_RATE, Choice, Predictor
-from segvote.steps.prepare import check_strict, extract_bags
+from segvote.steps.prepare import check_strict, run_extractor
 from segvote.steps.table import gather_table
 from segvote.steps.workers import N_JOBS, Resources, name_in_full
 from segvote.steps.write import WriteTask, record_bag, write_pictures
@@ -171,7 +171,7 @@ def _predict_folder(
         # Before anything else is in the folder; until the end it is not complete.
         write_json(record_path, PredictionsRecord(__version__, name_path_or_uri(folder)))
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
-        segmented = extract_bags(bag_extractor, bags, resources)
+        segmented = run_extractor(bag_extractor, bags, resources)
         check_strict(segmented, strict)
         good = [one for one in segmented if not one.problem]
         if not good:
