@@ -74,7 +74,7 @@ def update_run(
 ) -> Run:
     """Look again at the folders and the corrections of a run; see `segvote.update`."""
     run = RunFolder(folder)
-    run.read_record()  # what is no run folder is refused before a lock is put into it
+    run.read_record()  # another folder is refused before a lock is put into it
     with run.lock():
         record = run.read_record()
         inputs, settings = record.inputs, read_settings(record.settings, run.record_path)
@@ -120,7 +120,7 @@ class Job:
 
     def carry_out(self, bags: Sequence[Bag]) -> Run:
         """Segment, extract features, vote, decide and write all bags, in their order."""
-        # Before anything else is in the folder, the record says to which inputs it belongs.
+        # The record comes first: it names the inputs that the folder belongs to.
         if not self.run.record_path.exists():
             self.run.write_record(make_record(self.inputs, self.settings, ""))
         self.run.log(step="start", version=__version__, n_bags=len(bags), settings=self.settings.to_dict())

@@ -147,7 +147,7 @@ def keep_neighbours(run: RunFolder, bags: Sequence[Bag], settings: Settings, fou
 
 
 def _encode_name(bags: Sequence[Bag], settings: Settings) -> np.ndarray:
-    """Bytes of the key of all that decides the neighbours: segments, features, versions; not the bag labels."""
+    """Bytes of the key of the neighbours, by segments, features and versions; not by the bag labels."""
     key = make_key(
         neighbours=NEIGHBOURS_VERSION,
         version=__version__,
@@ -176,7 +176,7 @@ def _read(run: RunFolder, name: np.ndarray, n_segments: int) -> Neighbours | Non
 
 
 def join_frames(result: Vote) -> Vote:
-    """The result with one threshold and uncertainty per bag, the means over its key frames; as it is without videos.
+    """The result with one threshold and uncertainty per bag, the means over its key frames; unchanged without videos.
 
     Scores and votes of a key frame are shifted with its threshold, so that the same segments lie above it.
     """
