@@ -114,7 +114,7 @@ class Evaluation:
         return sum_instances(known) if known else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name; `corloc` is what the paper calls average precision."""
+        """The figures by name; `corloc` is the paper's average precision."""
         corloc, miou = bootstrap_mean(self.ious > self.threshold), bootstrap_mean(self.ious)
         pixels = [image.pixels for image in self.images if image.pixels is not None]
         return {
