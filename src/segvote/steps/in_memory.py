@@ -48,38 +48,6 @@ class ImageMask:
     uncertainty: float
 
 
-@dataclass(frozen=True)
-class ImageMasks:
-    """Masks of the *with* images, in their order; an index gives one `ImageMask`.
-
-    Attributes
-    ----------
-    masks
-        (h, w) bool of every image.
-    heatmaps
-        (h, w) float32 of every image: score less threshold.
-    uncertainty
-        (n_images,): 0 certain to 1.
-
-    Examples
-    --------
-    >>> import numpy as np, segvote
-    >>> found = segvote.ImageMasks([np.ones((4, 6), bool)], [np.zeros((4, 6), np.float32)], np.array([0.2]))
-    >>> len(found), found[0].uncertainty
-    (1, 0.2)
-    """
-
-    masks: list[np.ndarray]
-    heatmaps: list[np.ndarray]
-    uncertainty: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.masks)
-
-    def __getitem__(self, index: int) -> ImageMask:
-        return ImageMask(self.masks[index], self.heatmaps[index], float(self.uncertainty[index]))
-
-
 def annotate_images(
     with_images: Sequence[Any],
     without_images: Sequence[Any],
@@ -87,7 +55,7 @@ def annotate_images(
     *,
     n_jobs: int = 1,
     progress: Progress | None = None,
-) -> ImageMasks:
+) -> list[ImageMask]:
     """Masks of the object that some images show and others do not; no file is left behind.
 
     Parameters
@@ -103,7 +71,8 @@ def annotate_images(
 
     Returns
     -------
-    ImageMasks
+    list of ImageMask
+        Of the *with* images, in their order.
 
     Examples
     --------
@@ -134,17 +103,14 @@ def annotate_images(
                 Image.fromarray(pixels).save(folder / name / f"{number:06d}.png", compress_level=1)
         resources, folders = Resources(n_jobs, progress=report), (folder / WITH, folder / WITHOUT)
         run = annotate_folders(*folders, folder / "run", settings, resources, strict=True)
-        return _read_masks(run, len(with_images))
+        return [_read_result(run, index) for index in range(len(with_images))]
 
 
-def _read_masks(run: Run, n_images: int) -> ImageMasks:
-    """Masks and heat maps of the *with* images, which are the first."""
-    masks, heatmaps = [], []
-    for index, bag in enumerate(run.bags[:n_images]):
-        masks.append(run.read_mask(index))
-        scores = (run.votes["scores"][run.get_slice(index)] - bag.threshold).astype(np.float32)
-        heatmaps.append(scores[resize_labels(run.read_segments(index)["labels"], masks[-1].shape)])
-    return ImageMasks(masks, heatmaps, np.array([bag.uncertainty for bag in run.bags[:n_images]]))
+def _read_result(run: Run, index: int) -> ImageMask:
+    bag, mask = run.bags[index], run.read_mask(index)
+    scores = (run.votes["scores"][run.get_slice(index)] - bag.threshold).astype(np.float32)
+    heatmap = scores[resize_labels(run.read_segments(index)["labels"], mask.shape)]
+    return ImageMask(mask, heatmap, bag.uncertainty)
 
 
 def _read_pixels(number: int, image: Any) -> np.ndarray:
