@@ -6,7 +6,7 @@
 `make paper` runs it. On each set (with/, without/, masks/) it compares all voters with our segments and network, then
 measures the printed eKDE with every pair of bandwidths of its grid, with every rule that chooses them and around the
 window; then come visual words and the paper's own recipe (gPb, words, second voting). Of each folder it takes
-the same few images, evenly spread over the sorted names. Results are kept in the work folder, so that an interrupted run
+the same few images, evenly spread over the sorted names. Results are kept in the work folder: an interrupted run
 continues. Only the tables between the markers of the page are written again.
 
 ``--study lengths``: all voters with features as long as they are and with blocks of length one, for docs/voters.md;
