@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -85,27 +85,10 @@ def list_kinds(one: SuiteArrays) -> Iterator[tuple[str, list[SuiteArrays]]]:
     yield MISFILED, [misfile(one, rng)]
 
 
-def choose_rows(kind: str) -> list[str]:
-    """Rows whose figures can differ for a kind of folders; the second opinion is for few images."""
-    return [AS_IT_IS, KEPT] if kind == MISFILED else [row for row in ROWS if row != SECOND or kind == DRAWS]
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A set of images with what the method takes."""
-
-    arrays: SuiteArrays
-    table: SegmentTable
-    graph: sparse.csr_matrix
-
-
-def measure(sets: list[Prepared], voting: Voting) -> tuple[float, float]:
+def measure(sets: list[SuiteArrays], voting: Voting) -> tuple[float, float]:
     """CorLoc and mean overlap, averaged over some sets."""
-    found = []
-    for one in sets:
-        ious = one.arrays.measure(voting(one.table, one.graph).selected)
-        found.append((float((ious > 0.5).mean()), float(ious.mean())))
-    corloc, miou = np.mean(found, axis=0)
+    found = [one.measure(voting(*one.prepared).selected) for one in sets]
+    corloc, miou = np.mean([[(ious > 0.5).mean(), ious.mean()] for ious in found], axis=0)
     return round(float(corloc), 3), round(float(miou), 4)
 
 
@@ -113,9 +96,10 @@ def print_ablation(sets: list[SuiteArrays]) -> dict[str, dict[str, dict[str, tup
     found: dict[str, dict[str, dict[str, tuple[float, float]]]] = {}
     for one in sets:
         for kind, arrays in list_kinds(one):
-            drawn = [Prepared(each, *each.prepare()) for each in arrays]
-            for row in choose_rows(kind):
-                found.setdefault(kind, {}).setdefault(row, {})[one.name] = measure(drawn, ROWS[row])
+            # The second opinion is for few images; misfiled ones matter to their exclusion alone.
+            chosen = [AS_IT_IS, KEPT] if kind == MISFILED else [row for row in ROWS if row != SECOND or kind == DRAWS]
+            for row in chosen:
+                found.setdefault(kind, {}).setdefault(row, {})[one.name] = measure(arrays, ROWS[row])
         print(one.name, flush=True)
     for kind, rows in found.items():
         print(f"\n| {kind} | " + " | ".join(one.name for one in sets) + " | mean |\n|" + "---|" * (len(sets) + 2))
@@ -126,21 +110,21 @@ def print_ablation(sets: list[SuiteArrays]) -> dict[str, dict[str, dict[str, tup
     return found
 
 
-def leave_out(table: np.ndarray) -> np.ndarray:
-    """(n_sets,) index of the best of the (n_sets, n_values) columns on all sets but one."""
-    return np.array([int(np.argmax(np.delete(table, index, axis=0).mean(axis=0))) for index in range(len(table))])
-
-
 def print_constants(sets: list[SuiteArrays]) -> dict[str, dict[str, float]]:
-    found, prepared = {}, [Prepared(one, *one.prepare()) for one in sets]
+    """Mean overlap by the values of each constant, and with the value chosen on all sets but the one judged."""
+    found = {}
     for name, values in CONSTANTS.items():
         voting = [lambda table, graph, params=params: vote(table, graph, params) for params in values.values()]
-        table = np.array([[measure([one], way)[1] for way in voting] for one in prepared])
-        chosen = leave_out(table) if len(table) > 1 else np.array([1])
-        left_out = round(float(table[np.arange(len(table)), chosen].mean()), 4)
-        means = {str(value): round(float(mean), 4) for value, mean in zip(values, table.mean(axis=0), strict=True)}
-        print(f"{name:16} {means} | left out {left_out:.4f}", flush=True)
-        found[name] = {"left_out": left_out, **means}
+        table = np.array([[measure([one], way)[1] for way in voting] for one in sets])
+        others = (np.delete(table, row, axis=0).mean(axis=0).argmax() for row in range(len(table)))
+        left_out = (
+            np.mean([figures[best] for figures, best in zip(table, others, strict=True)]) if len(table) > 1 else 0
+        )
+        found[name] = {"left_out": round(float(left_out), 4)}
+        found[name] |= {
+            str(value): round(float(mean), 4) for value, mean in zip(values, table.mean(axis=0), strict=True)
+        }
+        print(f"{name:16} {found[name]}", flush=True)
     return found
 
 

@@ -1,32 +1,26 @@
-"""Defects on surfaces: segvote beside the nearest-neighbour anomaly detector; last line JSON.
+"""Defects on surfaces: segvote beside a nearest-neighbour anomaly detector; last line JSON.
 
     python benchmarks/bench_defects.py [DATA [SET ...]] [--quick] [--made] [--peers]
 
-DATA holds sets of ``with/``, ``without/`` and ``masks/``. The peer does what PatchCore (Roth et al., 2022) does, on the
-maps that segvote uses too: cells of stride 8, each joined with the cell of stride 16 it lies in, both averaged over
-3 x 3; a memory bank of the cells of *without* images thinned by a greedy coreset; the distance to the nearest of it,
-upsampled and blurred. It never sees a *with* image, but it is given the threshold that is best for the truth; segvote
-sees both folders and decides alone (``mask_iou``, ``corloc``); its scores are judged at their best threshold too.
+DATA holds sets of ``with/``, ``without/`` and ``masks/``. The peer follows PatchCore (Roth et al., 2022) on the maps of
+segvote's network: cells of stride 8, each joined with the cell of stride 16 it lies in, both averaged over 3 x 3; a
+memory bank of the cells of *without* images thinned by a greedy coreset; the distance to the nearest of it, upsampled
+and blurred. It sees no *with* image, and is given the threshold that is best for the truth; segvote sees both folders
+and decides alone (``mask_iou``, ``corloc``). Both have half of the *without* images; the other half are the negatives
+of the image-level AUROC.
 
-Both have half of the *without* images; the other half, never seen, are the negatives of the image-level AUROC. (The
-positives took part in segvote's vote, not in the peer's bank.) Pixel-level figures are over the *with* images.
-
-``--peers`` compares seconds and CorLoc of the whole job on any set instead, with all its images: ``segvote annotate``
-in a process of its own with two jobs, everything it writes included; ``cam``, a class-activation map as a script of
-forty lines makes it (the network's last map, averaged over each image, a logistic regression of the two folders, its
-weights read at every cell); and the anomaly detector. The last two give maps, not masks, and are given the threshold
-that is best for the truth of the set.
+``--peers`` compares seconds and CorLoc of the whole job instead, with all images: ``segvote annotate`` in a process of
+its own with two jobs; ``cam``, a class-activation map (the network's last map, a logistic regression of the two folders
+on its means, the weights read at every cell); and the anomaly detector. The last two are given the best threshold.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -37,13 +31,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from harness import link_images, measure_seconds, start_annotate, wait_for
+from harness import format_figures, link_images, measure_seconds, start_annotate, wait_for
 from segvote import annotate, load_run, predict
 from segvote.datasets import DEFECTS, write_surfaces
 from segvote.features.networks.lite0 import Lite0Features
 from segvote.io.images import list_images, read_image
 from segvote.io.masks import read_mask
 from segvote.metrics import measure_iou
+from segvote.run.run import Run
 
 SETS = ("tile-fray", "tile-break", "coffee-lesions", "steel-patches")
 N_QUICK = 24  # images of each kind
@@ -107,12 +102,6 @@ class PatchMemory:
 # Figures -------------------------------------------------------------------------------------------------------------
 
 
-def shrink(truth: np.ndarray) -> np.ndarray:
-    """Truth at the size at which pixels are judged."""
-    factor = min(1.0, LONGEST / max(truth.shape))
-    return cv2.resize(truth, None, fx=factor, fy=factor, interpolation=cv2.INTER_NEAREST)
-
-
 def measure_pixels(maps: Sequence[np.ndarray], truths: Sequence[np.ndarray]) -> dict[str, float]:
     """AUROC over all pixels that are not ignored, and the mean IoU at the one threshold that is best for the set."""
     values = np.concatenate([one[truth != 128] for one, truth in zip(maps, truths, strict=True)])
@@ -129,36 +118,44 @@ def measure_images(positive: Sequence[float], negative: Sequence[float]) -> dict
     return {"image_auroc": float(roc_auc_score(labels, [*positive, *negative]))}
 
 
-def measure_peer(stage: Stage, n_kept: int) -> dict[str, float]:
-    began, memory = time.perf_counter(), PatchMemory(stage.list_images("without"), n_kept)
-    maps = _draw_maps(memory, stage.list_images("with"), stage.truths)
+def measure_peer(folder: Path, truths: list[np.ndarray], n_kept: int) -> dict[str, float]:
+    began, memory = time.perf_counter(), PatchMemory(list_images(folder / "without"), n_kept)
+    maps = draw_maps(memory, list_images(folder / "with"), truths)
     # All at one size: the blur is in pixels of the map.
-    clean = [memory.draw_map(read_image(path), stage.truths[0].shape) for path in stage.list_images("held-out")]
+    clean = [memory.draw_map(read_image(path), truths[0].shape) for path in list_images(folder / "held-out")]
     return {
         **measure_images([float(one.max()) for one in maps], [float(one.max()) for one in clean]),
-        **measure_pixels(maps, stage.truths),
+        **measure_pixels(maps, truths),
         "seconds": time.perf_counter() - began,
     }
 
 
-def measure_segvote(stage: Stage) -> dict[str, float]:
-    began = time.perf_counter()
-    run = annotate(stage.folder / "with", stage.folder / "without", stage.folder / "out")
-    seconds = time.perf_counter() - began
-    clean = predict(run.folder.path, stage.folder / "held-out", stage.folder / "predicted")
-    places = [run.find(f"with/{path.name}") for path in stage.list_images("with")]
+def draw_maps(memory: PatchMemory, paths: Sequence[Path], truths: Sequence[np.ndarray]) -> list[np.ndarray]:
+    return [memory.draw_map(read_image(path), truth.shape) for path, truth in zip(paths, truths, strict=True)]
+
+
+def measure_segvote(folder: Path, truths: list[np.ndarray]) -> dict[str, float]:
+    run, seconds = measure_seconds(lambda: annotate(folder / "with", folder / "without", folder / "out"))
+    clean = predict(run.folder.path, folder / "held-out", folder / "predicted")
+    places = [run.find(f"with/{path.name}") for path in list_images(folder / "with")]
     scores = [run.votes["scores"][run.get_slice(place)] for place in places]
-    maps, ious = [], []
-    for place, values, truth in zip(places, scores, stage.truths, strict=True):
-        maps.append(fit(values.take(run.read_segments(place)["labels"]), truth.shape))
-        ious.append(measure_iou(fit(run.read_mask(place), truth.shape) > 0, truth))
+    maps = [
+        fit(values.take(run.read_segments(place)["labels"]), truth.shape)
+        for place, values, truth in zip(places, scores, truths, strict=True)
+    ]
+    ious = measure_masks(run, places, truths)
     return {
         **measure_images([float(one.max()) for one in scores], [image.score for image in clean.images]),
-        **measure_pixels(maps, stage.truths),
-        "mask_iou": float(np.mean(ious)),
-        "corloc": float(np.mean(np.array(ious) > 0.5)),
+        **measure_pixels(maps, truths),
+        "mask_iou": float(ious.mean()),
+        "corloc": float((ious > 0.5).mean()),
         "seconds": seconds,
     }
+
+
+def measure_masks(run: Run, places: Sequence[int], truths: Sequence[np.ndarray]) -> np.ndarray:
+    found = zip(places, truths, strict=True)
+    return np.array([measure_iou(fit(run.read_mask(place), truth.shape) > 0, truth) for place, truth in found])
 
 
 def fit(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -169,35 +166,28 @@ def fit(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 # A set ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A copy of a set with ``with``, ``without`` and ``held-out``, the other half of the *without* images."""
-
-    folder: Path
-    truths: list[np.ndarray]  # of the *with* images, at the size at which pixels are judged
-
-    def list_images(self, part: str) -> list[Path]:
-        return list_images(self.folder / part)
-
-
-def lay_out(source: Path, folder: Path, n_images: int | None) -> Stage:
-    """Copy at most `n_images` of each kind; *without* images go to either side in turn."""
-    for part in ("with", "without", "held-out"):
-        (folder / part).mkdir(parents=True)
-    for path in list_images(source / "with")[:n_images]:
-        shutil.copy(path, folder / "with")
-    for number, path in enumerate(list_images(source / "without")[:n_images]):
-        shutil.copy(path, folder / ("held-out" if number % 2 else "without"))
-    truths = [shrink(read_mask(source / "masks" / f"{path.stem}.png")) for path in list_images(folder / "with")]
-    return Stage(folder, truths)
+def read_truths(source: Path, paths: Sequence[Path]) -> list[np.ndarray]:
+    """Masks of images, at the size at which pixels are judged."""
+    truths = [read_mask(source / "masks" / f"{path.stem}.png") for path in paths]
+    factors = [min(1.0, LONGEST / max(truth.shape)) for truth in truths]
+    return [
+        cv2.resize(truth, None, fx=factor, fy=factor, interpolation=cv2.INTER_NEAREST)
+        for truth, factor in zip(truths, factors, strict=True)
+    ]
 
 
 def measure_set(name: str, source: Path, quick: bool) -> dict:
-    with tempfile.TemporaryDirectory(prefix="segvote-bench-") as folder:
-        stage = lay_out(source, Path(folder), N_QUICK if quick else None)
-        row = {"peer": measure_peer(stage, N_QUICK_BANK if quick else N_BANK), "segvote": measure_segvote(stage)}
+    """Both systems on at most `N_QUICK` images of each kind, or all; every second *without* image is held out."""
+    n_images, n_kept = (N_QUICK, N_QUICK_BANK) if quick else (None, N_BANK)
+    with tempfile.TemporaryDirectory(prefix="segvote-bench-") as scratch:
+        folder = Path(scratch)
+        link_images(source / "with", folder / "with", stop=n_images)
+        link_images(source / "without", folder / "without", stop=n_images, step=2)
+        link_images(source / "without", folder / "held-out", start=1, stop=n_images, step=2)
+        truths = read_truths(source, list_images(folder / "with"))
+        row = {"peer": measure_peer(folder, truths, n_kept), "segvote": measure_segvote(folder, truths)}
     for system, figures in row.items():
-        print(f"{name:16} {system:8} " + "  ".join(f"{key} {value:.3f}" for key, value in figures.items()), flush=True)
+        print(f"{name}, {system}", format_figures(figures), sep="\n", flush=True)
     return {"set": name, **row}
 
 
@@ -211,13 +201,10 @@ def measure_made(kind: str, quick: bool) -> dict:
 # The whole job beside other tools ------------------------------------------------------------------------------------
 
 
-def compute_cells(path: Path) -> np.ndarray:
-    return Lite0Features().compute_maps(read_image(path))[-1].astype(np.float32)
-
-
 def make_cams(shown: Sequence[Path], empty: Sequence[Path]) -> list[np.ndarray]:
     """(height, width) class activation of each cell of the *with* images, from 0 to 1 in each image as is the habit."""
-    cells = Parallel(JOBS)(delayed(compute_cells)(path) for path in [*shown, *empty])
+    maps = Parallel(JOBS)(delayed(Lite0Features().compute_maps)(read_image(path)) for path in [*shown, *empty])
+    cells = [one[-1].astype(np.float32) for one in maps]
     means = np.array([one.mean(axis=(1, 2)) for one in cells])
     standard = StandardScaler().fit(means)
     labels = np.repeat([1, 0], [len(shown), len(empty)])
@@ -237,29 +224,21 @@ def measure_best_corloc(maps: Sequence[np.ndarray], truths: Sequence[np.ndarray]
     return float(max(np.mean(one) for one in found))
 
 
-def annotate_alone(source: Path, folder: Path, n_images: int | None) -> None:
-    for bag_label in ("with", "without"):
-        link_images(source / bag_label, folder / bag_label, stop=n_images)
-    wait_for(start_annotate(folder, folder / "out", JOBS))
-
-
 def measure_peers(name: str, source: Path, quick: bool) -> dict:
     n_images, n_kept = (N_QUICK // 3, N_QUICK_BANK) if quick else (None, N_BANK)
     shown, empty = (list_images(source / part)[:n_images] for part in ("with", "without"))
-    truths = [shrink(read_mask(source / "masks" / f"{path.stem}.png")) for path in shown]
+    truths = read_truths(source, shown)
     with tempfile.TemporaryDirectory(prefix="segvote-bench-") as scratch:
-        seconds = {"segvote": measure_seconds(lambda: annotate_alone(source, Path(scratch), n_images))[1]}
-        run = load_run(Path(scratch) / "out")
-        masks = [
-            fit(run.read_mask(run.find(f"with/{path.name}")), truth.shape)
-            for path, truth in zip(shown, truths, strict=True)
-        ]
-    corloc = {
-        "segvote": float(np.mean([measure_iou(one > 0, truth) > 0.5 for one, truth in zip(masks, truths, strict=True)]))
-    }
+        folder = Path(scratch)
+        for part in ("with", "without"):
+            link_images(source / part, folder / part, stop=n_images)
+        seconds = {"segvote": measure_seconds(lambda: wait_for(start_annotate(folder, folder / "out", JOBS)))[1]}
+        run = load_run(folder / "out")
+        ious = measure_masks(run, [run.find(f"with/{path.name}") for path in shown], truths)
+    corloc = {"segvote": float((ious > 0.5).mean())}
     makers = {
         "cam": lambda: make_cams(shown, empty),
-        "patchcore": lambda: _draw_maps(PatchMemory(empty, n_kept), shown, truths),
+        "patchcore": lambda: draw_maps(PatchMemory(empty, n_kept), shown, truths),
     }
     for system, make in makers.items():
         maps, seconds[system] = measure_seconds(make)
@@ -267,10 +246,6 @@ def measure_peers(name: str, source: Path, quick: bool) -> dict:
     for system in corloc:
         print(f"{name:16} {system:10} {seconds[system]:.1f} s, CorLoc {corloc[system]:.2f}", flush=True)
     return {"set": name, "seconds": seconds, "corloc": corloc}
-
-
-def _draw_maps(memory: PatchMemory, paths: Sequence[Path], truths: Sequence[np.ndarray]) -> list[np.ndarray]:
-    return [memory.draw_map(read_image(path), truth.shape) for path, truth in zip(paths, truths, strict=True)]
 
 
 def main() -> None:

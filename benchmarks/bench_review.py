@@ -1,26 +1,20 @@
-"""What corrections are worth: CorLoc and mean IoU of the drawn masks after 0, 1, 10, 25, 50 and 100 actions.
+"""The worth of corrections: CorLoc and mean IoU of the drawn masks after 0, 1, 10, 25, 50 and 100 actions.
 
     python benchmarks/bench_review.py SET [SET ...] [--runs build/suite] [--ways segments-vote,pixels-vote] [--choose]
 
-A simulated person takes the next image of the queue, sees its mask as the page draws it, and
-corrects the worst error, or accepts the image when no correction gains a hundredth of its IoU; both are actions. A way
-to correct is a tool and what follows from it:
+A simulated person takes the next image of the queue, sees its mask as the page draws it, and corrects the worst error,
+or accepts the image when no correction gains a hundredth of its IoU; both are actions. A way to correct is a tool and
+its consequence:
 
-segments   the worst region is clicked;
-pixels     a lasso is drawn around the worst error;
-
-vote       it takes part in the vote, as on the page: it is passed on at once, and a vote is held after every fifth
-           correction (``--every``), as of a person who does not wait for it;
-passed-on  it is only propagated to similar segments;
-nobody     nothing follows from it for any other segment.
+segments  the region, of the five sizes that the page offers, that gains most is clicked;
+pixels    a lasso is drawn around the error, a connected region, whose lasso gains most: straight lines within `HAND`
+          pixels of its outline, without holes;
+vote      the correction takes part in the vote, as on the page: it is propagated at once, and a vote is held after
+          every fifth correction (``--every``);
+nobody    no other segment changes.
 
 Runs are those of `suite.py`; use a copy where they must not change. With ``--choose`` the first action is the choice of
 an extent for all images. The truth is used by the person and by the measure, nowhere else. The last line is JSON.
-
-What the person sees is the mask as the page draws it. An error is a connected region of pixels of one kind, missed or
-marked wrongly. With segments the person clicks the region, of any of the five sizes that the page offers, that gains
-most; with pixels the person draws one lasso, Snap off, along the outline of the error whose lasso gains most, with
-straight lines that stay within `HAND` pixels of it. A lasso has no holes: what it encloses changes, right or wrong.
 """
 
 from __future__ import annotations
@@ -44,12 +38,12 @@ from segvote.method.vote import Vote
 from segvote.review.encoding import rank_images
 from segvote.review.masks import draw_segments, measure_redrawn
 from segvote.review.pictures import list_levels
-from segvote.review.snapshot import Snapshot, apply_user, apply_votes, make_snapshot, note_redrawn
+from segvote.review.snapshot import apply_user, apply_votes, make_snapshot, note_redrawn
 from segvote.review.strokes import Stroke, draw_stroke
 from segvote.run.correction_log import Action
 from segvote.run.run import Run
 from segvote.run.strokes import Canvas
-from segvote.steps.reopening import Opened, reopen, vote
+from segvote.steps.reopening import reopen, vote
 from segvote.types import WITH
 
 # A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
@@ -60,8 +54,7 @@ PURE, WORTH = 0.85, 0.01
 HAND, N_ERRORS = 2.0, 5
 OBJECT, BACKGROUND = 255, 0  # of the truth; what lies between is not judged
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
-TOOLS, CONSEQUENCES = ("segments", "pixels"), ("vote", "passed-on", "nobody")
-WAYS = tuple(f"{tool}-{consequence}" for consequence in CONSEQUENCES for tool in TOOLS)
+WAYS = ("segments-vote", "pixels-vote", "segments-nobody", "pixels-nobody")
 # After how many actions masks are drawn and measured.
 DRAWN_AT = (0, 1, 10, 25, 50, 100)
 FOUND = 0.5  # IoU from which an image counts for CorLoc
@@ -139,29 +132,16 @@ def _count(pixels: np.ndarray, marked: np.ndarray) -> np.ndarray:
 
 
 class Review:
-    """One run, opened, and the person in front of it.
-
-    Parameters
-    ----------
-    run, masks
-        The run, in which nothing was corrected, and the folder of its truth.
-    choose
-        Whether the first action is the choice of an extent.
-    """
+    """A run in which nothing was corrected, opened, and the person in front of it."""
 
     def __init__(self, run: Run, masks: Path, choose: bool = False) -> None:
         self.run, self.person, self.choose = run, Person(run, masks), choose
         opened = reopen(run)
         self.held = vote(opened).held
-        self.first = self._open(opened)
-
-    def _open(self, opened: Opened) -> Snapshot:
-        """What the page shows at first."""
         table, result = opened.table, self.held.vote
         votes = (result.scores, result.selected, result.thresholds)
         shown = make_snapshot(table.bag_offsets, table.areas, table.bag_labels, *votes, uncertainty=result.uncertainty)
-        shown = note_redrawn(shown, measure_redrawn(self.run, shown))
-        return apply_votes(shown, *votes, result.graph)
+        self.first = apply_votes(note_redrawn(shown, measure_redrawn(run, shown)), *votes, result.graph)
 
     def spend(self, way: str, n_actions: int, every: int) -> Iterator[tuple[int, float, float]]:
         """Spend the actions one way: how many, CorLoc and mean IoU, whenever masks are measured."""
@@ -259,7 +239,7 @@ class Corrector:
         self.n_corrections += 1
         if self.consequence == "nobody":
             return
-        if self.consequence == "vote" and self.n_corrections % self.every == 0:
+        if self.n_corrections % self.every == 0:
             self.refitted = self.review.held.refit(user_labels)
         self._show(self.review.held.correct(user_labels, self.painted_shares, self.refitted))
 

@@ -1,4 +1,4 @@
-"""Whole runs: seconds, memory and figures of `annotate`, `update`, `annotate --classes` and `predict`.
+"""Whole runs: seconds, memory and figures of `annotate`, `update` and `annotate --classes`.
 
     python benchmarks/bench_runs.py [SET ...] [--part PART] [--quick] [--jobs N]
 
@@ -9,7 +9,6 @@ A SET holds ``with``, ``without`` and ``masks``; without one, synthetic scenes a
 - ``images``: images per second and peak memory of all processes, by the number of images.
 - ``update``: adding a tenth of the images to a run and removing it again over a fresh run, and whether masks differ.
 - ``classes``: every SET is a class; all at once against one run for each.
-- ``predict``: false positives observed on one half of the set with a run on the other half, by the rate asked for.
 """
 
 from __future__ import annotations
@@ -26,15 +25,10 @@ from typing import Any
 
 import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
-from scipy.stats import binomtest
-from sklearn.metrics import roc_auc_score
 
 import segvote
 from harness import BAG_LABELS, Given, link_images, measure_seconds, run_parts, start_annotate, wait_for, watch_memory
 from segvote.io.images import hash_file, list_images
-from segvote.io.masks import read_mask
-from segvote.metrics import IMAGE_THRESHOLD, measure_iou
-from segvote.steps.predict import Predictions
 
 SAME_SEARCH, OTHER_SEARCH = "cam", "negmin"
 SIZES, QUICK_SIZES = (200, 600, 2000), (12, 24)
@@ -182,54 +176,11 @@ def compare_classes(given: Given) -> dict[str, Any]:
     return figures
 
 
-def measure_prediction(given: Given) -> dict[str, Any]:
-    source, halves, figures = given.take_set(), [given.scratch / "first", given.scratch / "second"], {}
-    for number, half in enumerate(halves):
-        for bag_label in BAG_LABELS:
-            link_images(source / bag_label, half / bag_label, start=number, step=2)
-    for trained, applied in (halves, halves[::-1]):
-        run = segvote.annotate(trained / "with", trained / "without", trained / "out", n_jobs=given.jobs)
-        for rate in RATES:
-            found = {
-                one: segvote.predict(
-                    run.folder.path,
-                    applied / one,
-                    applied / f"new-{one}",
-                    false_positive_rate=rate,
-                    n_jobs=given.jobs,
-                )
-                for one in BAG_LABELS
-            }
-            figures[f"{trained.name}, {rate}"] = measure_rate(found, source / "masks")
-    return figures
-
-
-def measure_rate(found: dict[str, Predictions], masks: Path) -> dict[str, Any]:
-    """AUC of images, false positives with their interval, *with* images called, and CorLoc of those."""
-    shown, empty = found["with"], found["without"]
-    scores = np.array([one.score for one in (*shown.images, *empty.images)])
-    hits = [
-        measure_iou(shown.read_mask(index), read_mask(masks / f"{Path(one.name).stem}.png")) > IMAGE_THRESHOLD
-        for index, one in enumerate(shown.images)
-        if one.contains
-    ]
-    false = sum(one.contains for one in empty.images)
-    interval = binomtest(false, len(empty)).proportion_ci()
-    return {
-        "auc": float(roc_auc_score(np.arange(len(scores)) < len(shown), scores)),
-        "false": f"{false} of {len(empty)} ({interval.low:.2f} .. {interval.high:.2f})",
-        "called": len(hits) / len(shown),
-        "corloc": float(sum(hits) / len(shown)),
-        "corloc_of_called": float(np.mean(hits)) if hits else 0.0,
-    }
-
-
 PARTS = {
     "annotate": compare_with_alone,
     "images": measure_images,
     "update": compare_update,
     "classes": compare_classes,
-    "predict": measure_prediction,
 }
 
 if __name__ == "__main__":

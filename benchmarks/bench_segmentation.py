@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,14 +102,6 @@ def measure_rand_index(overlaps: NDArray) -> float:
     return float(1 - (either - (counts**2).sum()) / max(n_pairs, 1))
 
 
-def find_outline(labels: np.ndarray) -> NDArray[np.bool_]:
-    """(h, w) pixels whose right or lower neighbour has another label: lines one pixel thin."""
-    outline = np.zeros(labels.shape, bool)
-    outline[:, :-1] |= labels[:, :-1] != labels[:, 1:]
-    outline[:-1] |= labels[:-1] != labels[1:]
-    return outline
-
-
 def measure_boundary_recall(outline: NDArray[np.bool_], truth: NDArray[np.bool_], tolerance: float = 2.0) -> float:
     """Fraction of the true boundary pixels with a found one within tolerance pixels; 1 where nothing is to be found."""
     if not truth.any() or not outline.any():
@@ -118,26 +109,8 @@ def measure_boundary_recall(outline: NDArray[np.bool_], truth: NDArray[np.bool_]
     return measure_nearby(truth, outline, tolerance)
 
 
-Segmenter = Callable[[str, np.ndarray, int], Segmentation]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One image and what people drew on it."""
-
-    name: str
-    image: np.ndarray
-    labels: list[np.ndarray]
-    drawn: list[np.ndarray]
-
-
-@dataclass(frozen=True)
-class Quality:
-    """What one segmenter got on one image."""
-
-    regions: np.ndarray  # (n_scales, 2) covering, Rand index
-    fixed: np.ndarray  # (n_counts, 2) achievable accuracy, boundary recall
-    seconds: float
+Segmenter = Callable[[str, np.ndarray, int], Segmentation]  # of the name and the image, and the number of segments
+Case = tuple[str, np.ndarray, list[np.ndarray], list[np.ndarray]]  # name, image, label maps and boundaries by people
 
 
 def judge_all(given: Given) -> dict[str, Any]:
@@ -147,104 +120,75 @@ def judge_all(given: Given) -> dict[str, Any]:
     cv2.setNumThreads(1)
     threadpool_limits(1)
     (folder,), figures = given.sets, {}
-    cases = read_cases(folder, given.quick)
-    for title, make in make_segmenters(folder, given.quick).items():
-        segment = make()
-        heights = choose_heights(segment, cases)
-        figures[title] = summarise([judge_image(segment, case, heights, title in NESTED) for case in cases])
+    published = {path.stem for path in (folder / "ucm2").glob("*.mat")}
+    names = [name for name in list_names(folder) if not published or name in published]
+    names = names[:N_QUICK] if given.quick else names
+    cases = [(name, read_image(folder, name), *read_truths(folder, name)) for name in names]
+    for title, segment in list_segmenters(folder, given.quick):
+        figures[title] = judge_segmenter(segment, cases, title in NESTED)
         print(title, figures[title], flush=True)
     return figures
 
 
-def read_cases(folder: Path, quick: bool) -> list[Case]:
-    published = {path.stem for path in (folder / "ucm2").glob("*.mat")}
-    names = [name for name in list_names(folder) if not published or name in published]
-    names = names[:N_QUICK] if quick else names
-    return [Case(name, read_image(folder, name), *read_truths(folder, name)) for name in names]
-
-
-def make_segmenters(folder: Path, quick: bool) -> dict[str, Callable[[], Segmenter]]:
-    """Functions that make each segmenter: gpb has to be fitted first, unless it is quick."""
-
-    def wrap(function: Callable) -> Segmenter:
-        return lambda name, image, count: function(image, count)
-
-    makers = {name: lambda name=name: wrap(SEGMENTERS[name]) for name in SEGMENTERS}
+def list_segmenters(folder: Path, quick: bool) -> Iterator[tuple[str, Segmenter]]:
+    """Segmenters by name; gpb with, for each image, a model fitted on the half without it, unless it is quick."""
+    for title, function in SEGMENTERS.items():
+        if title != "gpb" or quick:
+            yield title, lambda name, image, count, function=function: function(image, count)
     if not quick:
-        makers["gpb"] = lambda: make_crosswise(folder)
+        names = list_names(folder)
+        fitted = [fit_model(folder, names[half::2]) for half in (0, 1)]
+        models = {name: fitted[1 - number % 2] for number, name in enumerate(names)}
+        yield "gpb", lambda name, image, count: gpb.segment_with_model(image, models[name], count)
     if (folder / "ucm2").is_dir():
-        makers[AUTHORS] = lambda: (
-            lambda name, image, count: segment_ucm(loadmat(folder / "ucm2" / f"{name}.mat")["ucm2"], count)
-        )
-    return makers
+        yield AUTHORS, lambda name, image, count: segment_ucm(loadmat(folder / "ucm2" / f"{name}.mat")["ucm2"], count)
 
 
-def make_crosswise(folder: Path) -> Segmenter:
-    """gpb with, for each image, a model that was fitted on the half that does not hold it."""
-    names = list_names(folder)
-    fitted = [fit_model(folder, names[half::2]) for half in (0, 1)]
-    models = {name: fitted[1 - number % 2] for number, name in enumerate(names)}
-    return lambda name, image, count: gpb.segment_with_model(image, models[name], count)
-
-
-def judge_image(segment: Segmenter, case: Case, heights: np.ndarray, is_nested: bool) -> Quality:
-    """`is_nested`: fewer segments are a coarser cut of the same tree, so that there is no need to segment again."""
-    start = time.process_time()
-    segment(case.name, case.image, 200)
-    seconds = time.process_time() - start
-    tree = segment(case.name, case.image, FINEST)
-    maps = [cut_labels(tree, n) if is_nested else segment(case.name, case.image, n).labels for n in COUNTS]
-    fixed = np.array([judge_count(labels, case) for labels in maps])
-    return Quality(judge_regions(tree, case.labels, heights), fixed, seconds)
-
-
-def cut_labels(tree: Segmentation, n_segments: int) -> np.ndarray:
-    return cut_tree(tree.parents, tree.altitudes, n_segments)[tree.labels]
-
-
-def judge_count(labels: np.ndarray, case: Case) -> tuple[float, float]:
-    outline = find_outline(labels)
-    accuracy = np.mean([measure_achievable(count_overlaps(labels, truth)) for truth in case.labels])
-    return float(accuracy), float(np.mean([measure_boundary_recall(outline, truth) for truth in case.drawn]))
-
-
-def judge_regions(tree: Segmentation, labels: list[np.ndarray], heights: np.ndarray) -> np.ndarray:
-    tables = [count_overlaps(tree.labels, truth) for truth in labels]
-    measures = (measure_covering, measure_rand_index)
-    rows = []
-    for regions in cut_at_heights(tree, heights):
-        sums = sparse.csr_matrix((np.ones(len(regions), np.int64), (regions, np.arange(len(regions)))))
-        rows.append([np.mean([measure(sums @ table) for table in tables]) for measure in measures])
-    return np.array(rows)
-
-
-def cut_at_heights(tree: Segmentation, heights: np.ndarray) -> list[np.ndarray]:
-    """Regions left when everything at or below each height is merged."""
-    inner = tree.altitudes[tree.n_segments :]
-    return [cut_tree(tree.parents, tree.altitudes, 1 + int((inner > height).sum())) for height in heights]
-
-
-def choose_heights(segment: Segmenter, cases: list[Case]) -> np.ndarray:
-    """Scales spread over the altitudes at which trees of some images have 2 to 200 regions."""
-    tops = [np.sort(segment(case.name, case.image, FINEST).altitudes)[-200:] for case in cases[:10]]
-    return np.quantile(np.concatenate(tops), np.linspace(0, 0.999, N_SCALES))
-
-
-def summarise(qualities: list[Quality]) -> dict[str, float]:
-    summary = summarise_regions(np.stack([quality.regions for quality in qualities]))
-    for count, row in zip(COUNTS, np.mean([quality.fixed for quality in qualities], axis=0), strict=True):
-        summary |= {f"asa_{count}": row[0], f"recall_{count}": row[1]}
-    summary["ms"] = 1000 * np.mean([quality.seconds for quality in qualities])
-    return {key: round(float(value), 4) for key, value in summary.items()}
-
-
-def summarise_regions(regions: np.ndarray) -> dict[str, float]:
-    """Best scale for all images and for each, of (images, scales, 2)."""
+def judge_segmenter(segment: Segmenter, cases: list[Case], is_nested: bool) -> dict[str, float]:
+    """Means over the images; covering and Rand index at the best scale for all of them (ODS) and for each (OIS)."""
+    # Scales spread over the altitudes at which trees of some images have 2 to 200 regions.
+    tops = [np.sort(segment(name, image, FINEST).altitudes)[-200:] for name, image, *_ in cases[:10]]
+    heights = np.quantile(np.concatenate(tops), np.linspace(0, 0.999, N_SCALES))
+    judged = [judge_image(segment, case, heights, is_nested) for case in cases]
+    regions, fixed, seconds = (np.stack(parts) for parts in zip(*judged, strict=True))
     ods, ois = regions.mean(axis=0).max(axis=0), regions.max(axis=1).mean(axis=0)
-    measures = ("covering", "pri")
-    return {
-        f"{measure}_{kind}": row[k] for kind, row in (("ods", ods), ("ois", ois)) for k, measure in enumerate(measures)
-    }
+    figures = {"covering_ods": ods[0], "pri_ods": ods[1], "covering_ois": ois[0], "pri_ois": ois[1]}
+    for count, (accuracy, recall) in zip(COUNTS, fixed.mean(axis=0), strict=True):
+        figures |= {f"asa_{count}": accuracy, f"recall_{count}": recall}
+    return {name: round(float(value), 4) for name, value in (figures | {"ms": 1000 * seconds.mean()}).items()}
+
+
+def judge_image(
+    segment: Segmenter, case: Case, heights: np.ndarray, is_nested: bool
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Covering and Rand index by scale (n, 2), accuracy and recall by count (n, 2), seconds of the processor.
+
+    With `is_nested` fewer segments are a coarser cut of the same tree.
+    """
+    name, image, truths, drawn = case
+    start = time.process_time()
+    segment(name, image, 200)
+    seconds = time.process_time() - start
+    tree, fixed = segment(name, image, FINEST), []
+    for count in COUNTS:
+        cut = cut_tree(tree.parents, tree.altitudes, count)[tree.labels] if is_nested else None
+        labels = segment(name, image, count).labels if cut is None else cut
+        outline = np.zeros(labels.shape, bool)
+        outline[:, :-1] |= labels[:, :-1] != labels[:, 1:]
+        outline[:-1] |= labels[:-1] != labels[1:]
+        accuracy = np.mean([measure_achievable(count_overlaps(labels, truth)) for truth in truths])
+        fixed.append((accuracy, np.mean([measure_boundary_recall(outline, truth) for truth in drawn])))
+    tables, inner, rows = (
+        [count_overlaps(tree.labels, truth) for truth in truths],
+        tree.altitudes[tree.n_segments :],
+        [],
+    )
+    for height in heights:
+        regions = cut_tree(tree.parents, tree.altitudes, 1 + int((inner > height).sum()))
+        sums = sparse.csr_matrix((np.ones(len(regions), np.int64), (regions, np.arange(len(regions)))))
+        joined = [sums @ table for table in tables]
+        rows.append([np.mean([measure(one) for one in joined]) for measure in (measure_covering, measure_rand_index)])
+    return np.array(rows), np.array(fixed), seconds
 
 
 # Fit of gpb ----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
 """Videos against their own stills: frame IoU, volume CorLoc, flicker; and time and memory.
 
 Run ``python benchmarks/bench_video.py DATA ...`` with folders like ``video-cars`` (``with/<video>/``,
-``without/<video>/``, ``masks/<video>/``); a red disc that moves over grey gravel is made and measured in any case.
-``--lengths 100 1000`` measures time and peak memory of one video of so many frames instead, ``--stills`` also those of
-all its frames as images.
+``without/<video>/``, ``masks/<video>/``). ``--lengths 100 1000`` measures time and peak memory of one video of so many
+frames instead, ``--stills`` also those of all its frames as images.
 """
 
 from __future__ import annotations
@@ -17,66 +16,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
+from harness import format_figures
 from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import resize_labels
-from segvote.io.masks import read_mask, write_mask
+from segvote.io.masks import read_mask
 from segvote.io.video.reading import VideoStream, list_frames
 from segvote.masks import scale_heat
-from segvote.metrics.overlap import measure_iou
+from segvote.metrics.overlap import VIDEO_THRESHOLD, measure_iou
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import KeyFrames, list_frame_stems
 from segvote.steps.video.draw import STEADINESS, draw_video
 from segvote.steps.video.extract import survey_video
 
-N_CLIPS, N_FRAMES, DISC_SIZE, RADIUS = 4, 16, (180, 240), 28
-VOLUME_THRESHOLD = 0.125  # overlap of a volume above which a video counts as found, as in the paper
-
-
-# The moving disc -----------------------------------------------------------------------------------------------------
-
-
-def make_disc_clip(seed: int, shows_object: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Frames (h, w, 3) uint8 and masks (h, w) bool of a red disc that crosses grey gravel under a camera that pans."""
-    rng = np.random.default_rng(seed)
-    height, width = DISC_SIZE
-    gravel = rng.normal(128, 30, (height, width + 2 * N_FRAMES))
-    gravel = (gravel + np.roll(gravel, 1, 0) + np.roll(gravel, 1, 1)) / 3
-    start, way = rng.uniform(50, 130, 2), rng.uniform(-3, 5, 2)
-    y, x = np.mgrid[:height, :width]
-    for number in range(N_FRAMES):
-        grey = gravel[:, 2 * number : 2 * number + width].clip(0, 255).astype(np.uint8)
-        frame = np.repeat(grey[..., None], 3, axis=2)
-        column, row = start + number * way
-        mask = ((x - column) ** 2 + (y - row) ** 2 < RADIUS**2) & shows_object
-        frame[mask] = frame[mask] // 4 + np.array([150, 10, 10], np.uint8)
-        yield frame, mask
-
-
-def write_disc(folder: Path) -> Path:
-    """Four clips with the disc and four without, as folders of frames."""
-    for seed in range(2 * N_CLIPS):
-        kind = "with" if seed < N_CLIPS else "without"
-        for number, (frame, mask) in enumerate(make_disc_clip(seed, seed < N_CLIPS)):
-            name = f"clip{seed}/{number:05d}.png"
-            Image.fromarray(frame).save(_make_parent(folder / kind / name))
-            write_mask(_make_parent(folder / "masks" / name), mask)
-    return folder
-
 
 def _make_parent(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-# Quality -------------------------------------------------------------------------------------------------------------
 
 
 def write_stills(data: Path, folder: Path) -> Path:
@@ -115,7 +77,7 @@ def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tup
 def compare(data: Path, scratch: Path) -> dict:
     """Figures of one data set as videos and as stills."""
     videos = annotate(data / "with", data / "without", scratch / "videos", Settings(frames="video"))
-    found = evaluate(videos, data / "masks", threshold=VOLUME_THRESHOLD)
+    found = evaluate(videos, data / "masks", threshold=VIDEO_THRESHOLD)
     stills = write_stills(data, scratch / "stills")
     images = annotate(stills / "with", stills / "without", scratch / "images", Settings(frames="images"))
     shown = [index for index, bag in enumerate(videos.bags) if bag.bag_label == "with"]
@@ -136,14 +98,6 @@ def compare(data: Path, scratch: Path) -> dict:
     }
 
 
-def format_row(row: dict) -> str:
-    return (
-        f"{row['data']:16} as videos: frame IoU {row['frame_iou']:.3f}, volume CorLoc {row['volume_corloc']:.2f}; "
-        f"as stills: IoU {row['stills_iou']:.3f}; flicker {row['flicker_unsmoothed']:.4f} before smoothing (IoU "
-        f"{row['iou_unsmoothed']:.3f}), {row['flicker']:.4f} after"
-    )
-
-
 # Time and memory -----------------------------------------------------------------------------------------------------
 
 
@@ -158,10 +112,7 @@ def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
 
 
 def measure_long(data: Path, n_frames: int, frames: str) -> dict[str, float]:
-    """Of a video with and one without the object, as videos or with all frames as images.
-
-    Processor seconds and seconds of the clock, and peak memory in MB of this process after each step.
-    """
+    """Peak memory in MB after each step, and seconds, for a video with and one without the object."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in ("with", "without"):
@@ -173,20 +124,14 @@ def measure_long(data: Path, n_frames: int, frames: str) -> dict[str, float]:
 
         folders = [folder / name for name in ("with", "without", "out")]
         annotate(*folders, Settings(frames=frames), n_jobs=1, progress=note_peak)
-        return {**found, "cpu": time.process_time(), "seconds": time.perf_counter() - started}
-
-
-def measure_in_process(data: Path, n_frames: int, frames: str) -> dict[str, float]:
-    command = [sys.executable, __file__, str(data), "--alone", str(n_frames), frames]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def format_length(n_frames: int, frames: str, found: dict[str, float]) -> str:
-    peaks = ", ".join(f"{step} {peak:.0f}" for step, peak in found.items() if step not in ("cpu", "seconds"))
-    return (
-        f"{n_frames:5d} frames as {frames}: {found['cpu']:.0f} s of the processor, {2 * n_frames / found['cpu']:.2f} "
-        f"frames each; {found['seconds']:.0f} s at a load of {os.getloadavg()[0]:.0f}; peak in MB after {peaks}"
-    )
+        cpu = time.process_time()
+        seconds = time.perf_counter() - started
+        return {
+            **found,
+            "processor_seconds": cpu,
+            "frames_per_processor_second": 2 * n_frames / cpu,
+            "seconds": seconds,
+        }
 
 
 def main() -> None:
@@ -199,17 +144,19 @@ def main() -> None:
     if options.alone:
         print(json.dumps(measure_long(options.data[0], int(options.alone[0]), options.alone[1])))
         return
+    for n_frames, frames in product(options.lengths, ("video", "images") if options.stills else ("video",)):
+        command = [sys.executable, __file__, str(options.data[0]), "--alone", str(n_frames), frames]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        print(
+            f"{n_frames} frames as {frames}, load {os.getloadavg()[0]:.0f}", format_figures(found), sep="\n", flush=True
+        )
     if options.lengths:
-        for n_frames in options.lengths:
-            for frames in ("video", "images") if options.stills else ("video",):
-                found = measure_in_process(options.data[0], n_frames, frames)
-                print(format_length(n_frames, frames, found), flush=True)
         return
     rows = []
     with tempfile.TemporaryDirectory() as name:
-        for data in [write_disc(Path(name) / "disc"), *options.data]:
+        for data in options.data:
             rows.append(compare(data, Path(name) / "runs" / data.name))
-            print(format_row(rows[-1]), flush=True)
+            print(data.name, format_figures(rows[-1]), sep="\n", flush=True)
     print(json.dumps({"rows": rows}))
 
 

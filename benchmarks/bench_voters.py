@@ -25,12 +25,13 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from harness import Given, run_parts, take_least
+from harness import Given, measure_seconds, run_parts
 from segvote.datasets import make_bags
 from segvote.errors import TooLargeError
 from segvote.kernels import Neighbours
-from segvote.method import SegmentAnnotator
+from segvote.method.confidence import vote_and_judge
 from segvote.method.graph import N_NEIGHBORS
+from segvote.method.table import make_table
 from segvote.voters import VOTERS
 from segvote.voters.bags import BagVoter
 from segvote.voters.base import BaseVoter
@@ -60,10 +61,10 @@ def compare_votes(given: Given) -> dict[str, Any]:
         X, y, bags, _ = make_bags(n_with=n_bags, n_without=n_bags, n_segments=200, n_dims=N_DIMS)
         X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
         search = partial(Neighbours.search, X, N_NEIGHBORS, bags)
-        vote = partial(SegmentAnnotator().fit, X, y, images=bags, neighbours=search())
-        figures[f"vote_over_search_{n_segments}"] = take_least(vote, 1, time.process_time) / take_least(
-            search, 1, time.process_time
-        )
+        table, graph = make_table(X, y[np.flatnonzero(np.diff(bags, prepend=-1))] == 1, bags), search().build_graph()
+        vote = partial(vote_and_judge, table, graph)
+        seconds = [measure_seconds(one, time.process_time)[1] for one in (vote, search)]
+        figures[f"vote_over_search_{n_segments}"] = seconds[0] / seconds[1]
     return figures
 
 
@@ -81,7 +82,7 @@ def time_fit(name: str, n_segments: int) -> float | str:
     X, y, bags, _ = make_bags(n_with=n_each, n_without=n_each, n_segments=BAG_SIZE, n_dims=N_FEATURES)
     voter = VOTERS[name]()  # loads its libraries: not what is timed
     try:
-        return take_least(lambda: voter.fit(X, y, bags=bags), 1, time.process_time)
+        return measure_seconds(lambda: voter.fit(X, y, bags=bags), time.process_time)[1]
     except TooLargeError:
         return "refused"
 

@@ -1,6 +1,6 @@
-"""How masks are drawn: outlines at native resolution, lines, the choice between them, and their cost; last line JSON.
+"""How masks are drawn: outlines at native resolution, lines, and their cost; last line JSON.
 
-python benchmarks/drawing.py RUN ... [--part outline|lines|choice|cost]
+    python benchmarks/drawing.py RUN ... [--part outline|lines|cost]
 
 RUN is a finished run of a set with ``masks`` beside its *with* folder, such as those of ``suite.py``. Nothing is voted
 again: each part redraws the votes of the run.
@@ -31,7 +31,7 @@ from segvote.metrics import has_outline, measure_boundary_f, measure_iou
 from segvote.metrics.overlap import split_truth
 from segvote.run.run import Run
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.drawing.choosing import count_surfaces, sample_images, weigh_lines
+from segvote.steps.drawing.choosing import count_surfaces, sample_images
 from segvote.steps.drawing.superpixels import fetch_superpixels, read_picture, segment_superpixels
 from segvote.steps.workers import Resources
 from segvote.steps.write import WriteTask
@@ -88,15 +88,6 @@ def list_judged(run: Run, quick: bool) -> list[Judged]:
     return [Judged(run, known[place][0], known[place][1]().mask) for place in places]
 
 
-def leave_one_out(names: list[str], rows: list[list[float]]) -> dict[str, float]:
-    """What each set gets from the value (column) that is best for the mean of the other sets (rows)."""
-    table, found = np.array(rows), {}
-    for row, name in enumerate(names if len(names) > 1 else []):
-        best = np.delete(table, row, axis=0).mean(axis=0).argmax()
-        found[f"{name} left out"] = float(table[row, best])
-    return found
-
-
 def measure_outline(given: Given) -> dict[str, Any]:
     """IoU and Boundary F of the coarse mask, the native one, and a band labelled by the truth; errors in the band."""
     rows = {"set": "IoU F coarse, IoU F native, IoU F bound, share of wrong pixels in the band"}
@@ -124,16 +115,15 @@ def measure_lines(given: Given) -> dict[str, Any]:
     rows, tables, names = {"false shares": str(FALSE_SHARES)}, [], []
     for folder in given.sets:
         run = Run(folder)
-        judged, counts = list_judged(run, given.quick), _count(run)[1]
+        judged = list_judged(run, given.quick)
+        counts = count_surfaces(run.folder, *sample_images(list_tasks(run)), Resources(1))
         tables.append([_redraw_lines(judged, counts, shares) for shares in FALSE_SHARES])
         names.append(folder.name)
         rows[folder.name] = " ".join(f"{figure:.3f}" for figure in tables[-1])
-    return {**rows, **leave_one_out(names, tables)}
-
-
-def _count(run: Run) -> tuple[list[WriteTask], Counts]:
-    negative, positive = sample_images(list_tasks(run))
-    return positive, count_surfaces(run.folder, negative, positive, Resources(1))
+    for row, name in enumerate(names if len(names) > 1 else []):
+        best = np.delete(tables, row, axis=0).mean(axis=0).argmax()  # for the mean of the other sets
+        rows[f"{name} left out"] = f"{tables[row][best]:.3f}"
+    return rows
 
 
 def _redraw_lines(judged: list[Judged], counts: Counts, shares: tuple[float, float]) -> float:
@@ -143,23 +133,6 @@ def _redraw_lines(judged: list[Judged], counts: Counts, shares: tuple[float, flo
     finally:
         lines.FALSE_SHARES = before
     return float(np.mean([one.draw(drawing)[0] for one in judged]))
-
-
-def measure_choice(given: Given) -> dict[str, Any]:
-    """The figures by which `auto` chooses, what it chose, and the mean IoU of both ways."""
-    rows, n_wrong = {}, 0
-    for folder in given.sets:
-        run = Run(folder)
-        judged, (positive, counts) = list_judged(run, given.quick), _count(run)
-        *model, share = lines.choose_filter(*counts)
-        drawing = Drawing("lines", "", *model)
-        evidence = weigh_lines(run.folder, positive, drawing, share, Resources(1))
-        ious = [float(np.mean([one.draw(way)[0] for one in judged])) for way in (REGIONS, drawing)]
-        n_wrong += (ious[1] > ious[0]) != evidence.is_lines
-        figures = " ".join(f"{figure:.2f}" for figure in vars(evidence).values())
-        rows[folder.name] = f"{figures} lines {evidence.is_lines} IoU {ious[0]:.3f} {ious[1]:.3f}"
-        print(folder.name, rows[folder.name], flush=True)
-    return {"set": "width, share, elongation, thickness; IoU of regions, of lines", **rows, "chosen wrongly": n_wrong}
 
 
 def measure_cost(given: Given) -> dict[str, Any]:
@@ -189,7 +162,5 @@ def _draw_one(path: Path, side: int, truth: np.ndarray, way: str) -> tuple[float
     return time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-PARTS = {"outline": measure_outline, "lines": measure_lines, "choice": measure_choice, "cost": measure_cost}
-
 if __name__ == "__main__":
-    run_parts(__doc__ or "", PARTS)
+    run_parts(__doc__ or "", {"outline": measure_outline, "lines": measure_lines, "cost": measure_cost})

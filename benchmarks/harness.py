@@ -1,4 +1,4 @@
-"""What the benchmarks share: options, scratch folder, figures as JSON; clocks, memory of processes, sets of images.
+"""Shared by the benchmarks: options, scratch folder, figures as JSON; clocks, memory of processes, links to images.
 
 A benchmark is a dictionary of parts, functions from `Given` to figures. The last line that is printed is JSON.
 """
@@ -63,22 +63,12 @@ def format_figures(figures: Mapping[str, Any]) -> str:
     return "\n".join(f"  {name:32}{f'{one:.4g}' if isinstance(one, float) else one}" for name, one in figures.items())
 
 
-def measure_seconds(function: Callable[[], Result]) -> tuple[Result, float]:
-    started = time.perf_counter()
+def measure_seconds(
+    function: Callable[[], Result], clock: Callable[[], float] = time.perf_counter
+) -> tuple[Result, float]:
+    started = clock()
     result = function()
-    return result, time.perf_counter() - started
-
-
-def take_least(
-    function: Callable[[], object], n_repeats: int = 3, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    """Seconds of the fastest of several calls: the least disturbed one."""
-    times = []
-    for _ in range(n_repeats):
-        started = clock()
-        function()
-        times.append(clock() - started)
-    return min(times)
+    return result, clock() - started
 
 
 def link_images(source: Path, target: Path, start: int | None = None, stop: int | None = None, step: int = 1) -> None:

@@ -21,7 +21,7 @@ import datetime
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -69,46 +69,36 @@ WINDOW_LINES = {
 
 @dataclass(frozen=True)
 class Pages:
-    """What was measured.
-
-    Attributes
-    ----------
-    comparisons, printed
-        Set to its comparison, and to what was measured of the printed eKDE; either may be empty.
-    n_images
-        Images of each folder; 0: all.
-    """
+    """The measurements by set; either kind may be empty."""
 
     comparisons: Mapping[str, Comparison]
     printed: Mapping[str, PrintedSet]
-    n_images: int
+    n_images: int  # of each folder; 0: all
 
     @property
     def combinations(self) -> list[Combination]:
         return list(dict.fromkeys(one.combination for known in self.comparisons.values() for one in known.results))
 
-    def find(self, wanted: Combination) -> list[Result] | None:
-        """Results on all sets, or None where one is missing."""
-        found = [
-            next((one for one in known.good if one.combination == wanted), None) for known in self.comparisons.values()
-        ]
-        return None if None in found else [one for one in found if one is not None]
+    def find(self, wanted: Combination) -> list[Result]:
+        """Results on all sets; empty where one is missing."""
+        names = (wanted.voter, wanted.features, wanted.segmenter)
+        found = [result for known in self.comparisons.values() if (result := known.find(*names))]
+        return found if len(found) == len(self.comparisons) else []
 
     def measure(self, wanted: Combination, measure: str) -> np.ndarray:
         """One figure for each set: CorLoc by a rule, ``miou`` (common rule) or ``ap``; nan where there is no result."""
         figures = []
         for comparison in self.comparisons.values():
-            result = next((one for one in comparison.good if one.combination == wanted), None)
-            figures.append(np.nan if result is None else _measure(comparison, result, measure))
+            result = comparison.find(wanted.voter, wanted.features, wanted.segmenter)
+            if result is None:
+                figures.append(np.nan)
+            elif measure == "ap":
+                figures.append(result.ranking.segment_ap)
+            elif measure == "miou":
+                figures.append(result.measure_ious().mean())
+            else:
+                figures.append((result.measure_ious(measure) > comparison.threshold).mean())
         return np.array(figures)
-
-
-def _measure(comparison: Comparison, result: Result, measure: str) -> float:
-    if measure == "ap":
-        return result.ranking.segment_ap
-    if measure == "miou":
-        return float(result.measure_ious().mean())
-    return float((result.measure_ious(measure) > comparison.threshold).mean())
 
 
 def fill_page(path: Path, pages: Pages) -> None:
@@ -127,7 +117,7 @@ def list_tables(pages: Pages) -> dict[str, str]:
     rows: dict[str, list[list[str]]] = {}
     deep = [one for one in pages.combinations if (one.segmenter, one.features) == OURS_FEATURES]
     if deep:
-        rows |= {"claims": list_claim_rows(pages.comparisons, find_best_baseline(pages.comparisons))}
+        rows |= {"claims": list_claim_rows(pages)}
         rows |= {"sets": list_limit_rows(pages), "means": list_mean_rows(pages, deep)}
         rows |= {name: list_set_rows(pages, deep, measure) for name, measure in (("corloc", "common"), ("ap", "ap"))}
         rows |= {"differences": list_difference_rows(pages, deep), "seconds": list_cost_rows(pages, deep)}
@@ -146,8 +136,9 @@ def format_date(pages: Pages, name: str) -> str:
     return f"*{datetime.date.today()}, {n_sets} set{'s' * (n_sets > 1)}, {draw}.*\n"
 
 
-def list_claim_rows(comparisons: Mapping[str, Comparison], baseline: str) -> list[list[str]]:
+def list_claim_rows(pages: Pages) -> list[list[str]]:
     """README's rows: the walk alone, the best baseline alone and finished, the method; means over the sets."""
+    baseline = find_best_baseline(pages.comparisons)
     names = {
         "walk, alone": "walk",
         f"{baseline}, the best baseline, alone": baseline,
@@ -156,11 +147,9 @@ def list_claim_rows(comparisons: Mapping[str, Comparison], baseline: str) -> lis
     }
     rows = [["", "CorLoc", "mIoU", "AP", "worst CorLoc"]]
     for title, voter in names.items():
-        found = [(known, known.find(voter, OURS.features, OURS.segmenter)) for known in comparisons.values()]
-        if any(result is None for _, result in found):
-            continue
-        figures = np.array([[_measure(known, one, name) for name in ("common", "miou", "ap")] for known, one in found])
-        rows.append([title, *map(_format, figures.mean(axis=0)), _format(figures[:, 0].min())])
+        figures = [pages.measure(replace(OURS, voter=voter), name) for name in ("common", "miou", "ap")]
+        if not np.isnan(figures).any():
+            rows.append([title, *(_format(one.mean()) for one in figures), _format(figures[0].min())])
     return rows
 
 
@@ -171,10 +160,6 @@ def list_limit_rows(pages: Pages) -> list[list[str]]:
         limits = comparison.good[0].measure_limits()
         rows.append([name, f"{len(limits)}", f"{(limits > comparison.threshold).mean():.2f}", f"{limits.mean():.2f}"])
     return rows
-
-
-def name_combination(one: Combination) -> str:
-    return f"{one.voter} · {one.features} · {one.segmenter}"
 
 
 def list_mean_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str]]:
@@ -285,20 +270,19 @@ def list_difference_rows(pages: Pages, chosen: Sequence[Combination]) -> list[li
     """Our method against every other with the features that suit each, in pairs over the images of all sets."""
     rows = [["voter", "CorLoc, all images", "95 %", "ekde better by (IoU)", "95 %", "p"]]
     ours = _gather_ious(pages, OURS)
-    known = {one.voter: ious for one in chosen if (ious := _gather_ious(pages, one)) is not None}
+    known = {one.voter: ious for one in chosen if len(ious := _gather_ious(pages, one))}
     for voter in sorted(known, key=lambda one: -(known[one] > 0.5).mean()):
         corloc = bootstrap_mean((known[voter] > 0.5).astype(float))
         cells = [""] * 3
-        if ours is not None and voter != OURS.voter:
+        if len(ours) and voter != OURS.voter:
             gain = bootstrap_difference(ours, known[voter])
             cells = [f"{gain.mean:.3f}", f"{gain.low:.3f}–{gain.high:.3f}", f"{gain.p_value:.3f}"]
         rows.append([voter, f"{corloc.mean:.2f}", f"{corloc.low:.2f}–{corloc.high:.2f}", *cells])
     return rows
 
 
-def _gather_ious(pages: Pages, wanted: Combination) -> np.ndarray | None:
-    results = pages.find(wanted)
-    return None if results is None else np.concatenate([result.measure_ious() for result in results])
+def _gather_ious(pages: Pages, wanted: Combination) -> np.ndarray:
+    return np.concatenate([np.empty(0), *(result.measure_ious() for result in pages.find(wanted))])
 
 
 def list_cost_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str]]:
@@ -308,7 +292,7 @@ def list_cost_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str
     ratios = {}
     for one in chosen:
         results = pages.find(one)
-        if results is not None and unit is not None:
+        if results and unit:
             ratios[one.voter] = [own.seconds / max(base.seconds, 1e-3) for own, base in zip(results, unit, strict=True)]
     for voter in sorted(ratios, key=lambda name: np.median(ratios[name])):
         values = ratios[voter]
@@ -323,7 +307,8 @@ def format_failures(pages: Pages) -> str:
         for one in comparison.results:
             for note in [one.reason] if one.reason else one.notes:
                 plain = re.sub(r"rho = [\d.]+", "rho", re.sub(r" after \d+ rounds", "", note))
-                said.setdefault(f"{name_combination(one.combination)}: {plain}", []).append(name)
+                method = " · ".join((one.combination.voter, one.combination.features, one.combination.segmenter))
+                said.setdefault(f"{method}: {plain}", []).append(name)
     lines = [f"- {note} ({', '.join(dict.fromkeys(names))})" for note, names in said.items()]
     return "\n".join(lines or ["None."]) + "\n"
 
@@ -355,7 +340,7 @@ def main() -> None:
     printed = {name: measure_printed(job, name) for name in options.sets} if "printed" in options.only else {}
     pages = Pages(comparisons, printed, options.images)
     if "voters" in options.only:
-        print(format_text(list_claim_rows(comparisons, find_best_baseline(comparisons))))
+        print(format_text(list_claim_rows(pages)))
     if printed:
         draw_window(printed, options.docs / "images" / "paper_window.svg")
     fill_page(options.docs / "paper.md", pages)

@@ -64,8 +64,8 @@ def find_section() -> tuple[np.ndarray, np.ndarray]:
         segvote.Settings(size=SIDE, n_segments=80, border_prior=1.0),  # tissue fills whole windows
     )
     total, count = np.zeros((2, *section.shape[:2]))
-    for one, mask in zip(shown, found.masks, strict=True):
-        total[one] += resize(mask.astype(float), (WINDOW, WINDOW), order=1)
+    for one, image in zip(shown, found, strict=True):
+        total[one] += resize(image.mask.astype(float), (WINDOW, WINDOW), order=1)
         count[one] += 1
     return section, total > count / 2
 
@@ -94,7 +94,7 @@ def find_cracks() -> list[tuple[np.ndarray, np.ndarray]]:
 
     cracked, whole = ([enlarge(make().astype(np.uint8), SHOWN) for _ in range(16)] for make in (break_tile, cut_tile))
     found = segvote.annotate_images(cracked, whole, segvote.Settings(size=SHOWN, n_segments=150))
-    return [(np.repeat(tile[..., None], 3, axis=2), mask) for tile, mask in zip(cracked, found.masks, strict=True)]
+    return [(np.repeat(tile[..., None], 3, axis=2), one.mask) for tile, one in zip(cracked, found, strict=True)]
 
 
 def fade(picture: np.ndarray, mask: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,17 @@ import numpy as np
 from scipy import sparse
 
 from segvote import annotate
-from segvote.evaluation.evaluate import evaluate
-from segvote.evaluation.segments import CountedTruth, count_segments, measure_ious
-from segvote.evaluation.truth import find_truth, list_truth
+from segvote.evaluation.evaluate import Evaluation, evaluate
+from segvote.evaluation.segments import CountedTruth, count_image, find_run_truth, measure_ious
+from segvote.evaluation.truth import list_truth
 from segvote.kernels import Neighbours
 from segvote.method.confidence import Confidence, vote_and_judge
 from segvote.method.graph import N_NEIGHBORS
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.vote import Vote
-from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.run import Run
-from segvote.run.settings import N_LEVELS, Settings
-from segvote.steps.extent import change_extent, read_extents
+from segvote.run.settings import Settings
+from segvote.steps.extent import change_extent
 from segvote.steps.reopening import reopen
 from segvote.steps.vote import fetch_neighbours
 
@@ -88,12 +88,8 @@ def make_parser(description: str | None) -> argparse.ArgumentParser:
 
 def count_truth(run: Run, folder: Path) -> dict[int, CountedTruth]:
     """Number of each *with* image whose mask is known to its truth, counted per segment."""
-    readers, counted = list_truth(folder / "masks"), {}
-    for index, bag in enumerate(run.bags):
-        reader = find_truth(readers, bag.name) if bag.bag_label == "with" else None
-        if reader is not None:
-            counted[index] = count_segments(run.read_segments(index)["labels"], reader(), (bag.height, bag.width))
-    return counted
+    readers = find_run_truth(run, list_truth(folder / "masks"))[1]
+    return {index: count_image(run, index, read()) for index, read in readers.items()}
 
 
 # Figures of a set ----------------------------------------------------------------------------------------------------
@@ -108,43 +104,36 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
     if kept.is_file():
         return json.loads(kept.read_text())
     found = evaluate(run, folder / "masks")
-    figures, counted = found.to_dict(), count_truth(run, folder)
-    choice, chosen = measure_choice(run, folder, counted, found.ious)
+    figures, (choice, chosen) = found.to_dict(), measure_choice(run, folder, found)
     row = {
         "name": folder.name,
-        "ap": round(found.ranking.segment_ap, 4),
-        "corloc": round(float((found.ious > found.threshold).mean()), 4),
-        "miou": round(float(found.ious.mean()), 4),
-        "limit": round(float(found.limits.mean()), 4),
-        "boundary_f": round(figures["boundary_f"] or 0.0, 4),
-        "pixel_f": round(figures["pixel_f"], 4),
+        "ap": figures["segment_ap"],
+        "corloc": figures["corloc"],
+        "miou": figures["miou"],
+        "limit": figures["limit_miou"],
+        "boundary_f": figures["boundary_f"] or 0.0,
+        "pixel_f": figures["pixel_f"],
         "choice": choice,
-        "choice_corloc": round(float((chosen > found.threshold).mean()), 4),
-        "choice_miou": round(float(chosen.mean()), 4),
+        "choice_corloc": float((chosen > found.threshold).mean()),
+        "choice_miou": float(chosen.mean()),
         "draw": run.drawing.way,
-        "best_threshold": round(measure_best_threshold(run, counted), 4),
+        "best_threshold": measure_best_threshold(run, count_truth(run, folder)),
         "n_uncertain": sum(bag.uncertainty >= 0.5 for bag in run.bags if bag.bag_label == "with"),
         "n_excluded": sum(bag.excluded for bag in run.bags),
         "confidence": run.confidence.get("value", float("nan")),
         "level": run.confidence.get("level", ""),
-        "seconds": round(seconds, 1),
+        "seconds": seconds,
     }
+    row = {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
     kept.write_text(json.dumps(row))
     return row
 
 
-def measure_choice(
-    run: Run, folder: Path, counted: dict[int, CountedTruth], ious: np.ndarray
-) -> tuple[int, np.ndarray]:
+def measure_choice(run: Run, folder: Path, found: Evaluation) -> tuple[int, np.ndarray]:
     """The best extent for all images, by CorLoc + mIoU of whole segments, and the overlaps of its drawn masks."""
-    extents, found = read_extents(run)[0], []
-    for level in range(1, N_LEVELS + 1):
-        selected = extents.select(level)
-        overlaps = [one.measure(selected[run.get_slice(index)]) for index, one in counted.items()]
-        found.append(measure_ious(np.array(overlaps)))
-    best = int(np.argmax([(one > IMAGE_THRESHOLD).mean() + one.mean() for one in found])) + 1
+    best = max(found.extents, key=lambda one: one.corloc + one.miou).level
     if best == run.extent:
-        return best, ious
+        return best, found.ious
     with tempfile.TemporaryDirectory(dir=run.folder.path.parent) as scratch:
         copy = shutil.copytree(run.folder.path, Path(scratch) / "run", copy_function=os.link)
         return best, evaluate(change_extent(copy, best), folder / "masks").ious
@@ -154,7 +143,7 @@ def measure_best_threshold(run: Run, counted: dict[int, CountedTruth]) -> float:
     """Mean overlap of whole segments at the best single threshold for all images, chosen with the masks."""
     parts = [(one, run.votes["scores"][run.get_slice(index)]) for index, one in counted.items()]
     levels = np.quantile(np.concatenate([scores for _, scores in parts]), np.linspace(0.2, 0.999, N_THRESHOLDS))
-    means = [measure_ious(np.array([one.measure(scores > level) for one, scores in parts])).mean() for level in levels]
+    means = [measure_ious([one.measure(scores > level) for one, scores in parts]).mean() for level in levels]
     return float(max(means))
 
 
@@ -195,41 +184,30 @@ def summarise(rows: list[Row]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class SuiteArrays:
-    """Segments of a set as the run of the suite has them.
-
-    Attributes
-    ----------
-    X, images, positive
-        Features (n_segments, d), number of each segment's image, bag labels (n_images,) bool.
-    geometry
-        Where the segments lie.
-    truth
-        Of each image what is known of its mask; None for images that show nothing, or of which nothing is known.
-    neighbours
-        Of the segments; None where images were taken out.
-    """
+    """Segments of a set as in the run of the suite."""
 
     name: str
-    X: np.ndarray
-    images: np.ndarray
-    positive: np.ndarray
+    X: np.ndarray  # (n_segments, d)
+    images: np.ndarray  # (n_segments,) number of each segment's image
+    positive: np.ndarray  # (n_images,) bag labels
     geometry: Geometry
-    truth: tuple[CountedTruth | None, ...]
-    neighbours: Neighbours | None = None
+    truth: tuple[CountedTruth | None, ...]  # of each image; None where nothing is known
+    neighbours: Neighbours | None = None  # None where images were taken out
 
-    def prepare(self) -> tuple[SegmentTable, sparse.csr_matrix]:
-        """What the method takes: the table and the votes of nearest neighbours."""
+    @cached_property
+    def prepared(self) -> tuple[SegmentTable, sparse.csr_matrix]:
+        """The input of the method: the table and the graph of nearest neighbours."""
         known = self.neighbours or Neighbours.search(self.X, N_NEIGHBORS, self.images)
         return make_table(self.X, self.positive, self.images, self.geometry), known.build_graph()
 
     def vote(self) -> tuple[Vote, Confidence]:
         """The vote with the method's defaults, and its confidence."""
-        return vote_and_judge(*self.prepare())
+        return vote_and_judge(*self.prepared)
 
     def measure(self, selected: np.ndarray) -> np.ndarray:
         """Overlap of selected segments (n_segments,) with the truth, of each *with* image whose truth is known."""
         known = [(image, one) for image, one in enumerate(self.truth) if one is not None and self.positive[image]]
-        return measure_ious(np.array([one.measure(selected[self.images == image]) for image, one in known]))
+        return measure_ious([one.measure(selected[self.images == image]) for image, one in known])
 
     def take(self, chosen: np.ndarray) -> SuiteArrays:
         """The set of some of its images."""

@@ -40,10 +40,10 @@ settings = segvote.Settings(size=192, n_segments=80, border_prior=1.0)
 found = segvote.annotate_images([enlarge(one) for one in shown], [enlarge(one) for one in empty], settings)
 
 figure, grid = plt.subplots(2, 6, figsize=(9, 3.2), layout="constrained")
-for column, index in zip(grid.T, np.argsort(found.uncertainty)[:6], strict=True):
+for column, index in zip(grid.T, np.argsort([one.uncertainty for one in found])[:6], strict=True):
     picture = enlarge(shown[index])
     column[0].imshow(picture)
-    column[1].imshow(np.where(found.masks[index][..., None], picture, 235))
-    column[1].set_title(f"uncertainty {found.uncertainty[index]:.2f}", fontsize=8)
+    column[1].imshow(np.where(found[index].mask[..., None], picture, 235))
+    column[1].set_title(f"uncertainty {found[index].uncertainty:.2f}", fontsize=8)
 for axes in grid.flat:
     axes.axis("off")

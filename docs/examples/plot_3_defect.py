@@ -43,10 +43,10 @@ settings = segvote.Settings(size=side, n_segments=150)
 found = segvote.annotate_images(*([one.astype(np.uint8) for one in tiles] for tiles in (cracked, whole)), settings)
 
 figure, grid = plt.subplots(2, 5, figsize=(9, 3.8), layout="constrained")
-for column, tile, mask in zip(grid.T, cracked, found.masks, strict=False):
+for column, tile, one in zip(grid.T, cracked, found, strict=False):
     column[0].imshow(tile, cmap="gray", vmin=0, vmax=255)
     column[1].imshow(tile, cmap="gray", vmin=0, vmax=255)
-    column[1].contour(mask, [0.5], colors="#d6452b")
+    column[1].contour(one.mask, [0.5], colors="#d6452b")
 for axes in grid.flat:
     axes.axis("off")
 
@@ -54,7 +54,7 @@ for axes in grid.flat:
 # Against the cracks as they were drawn:
 
 overlap = [
-    (mask & (crack > 0)).sum() / (mask | (crack > 0)).sum() for mask, crack in zip(found.masks, cracks, strict=True)
+    (one.mask & (crack > 0)).sum() / (one.mask | (crack > 0)).sum() for one, crack in zip(found, cracks, strict=True)
 ]
 print(f"mean IoU {np.mean(overlap):.2f}, least {np.min(overlap):.2f}")
 

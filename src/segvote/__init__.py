@@ -16,7 +16,6 @@ _PUBLIC = {
     "FEATURES": "segvote.features",
     "Geometry": "segvote.method",
     "ImageMask": "segvote.steps.in_memory",
-    "ImageMasks": "segvote.steps.in_memory",
     "OpenedRun": "segvote._api.opened",
     "Run": "segvote.run.run",
     "SEGMENTERS": "segvote.segmentation",

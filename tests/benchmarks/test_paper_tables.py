@@ -45,7 +45,7 @@ def test_readme_has_a_row_for_each_of_four_systems():
     figures = {"ekde": [0.9, 0.8], "walk": [0.9, 0.1], "walk-adapted": [1.0, 1.0], "f-neg": [0.6, 0.7], "crane": [0, 0]}
     found = {"one": make_comparison({**figures, "f-neg+finish": [0.8, 0.8], "crane+finish": [1, 1]})}
     assert experiments.find_best_baseline(found) == "f-neg"
-    rows = paper.list_claim_rows(found, "f-neg")
+    rows = paper.list_claim_rows(paper.Pages(found, {}, 12))
     assert [row[1] for row in rows[1:]] == ["0.50", "1.00", "1.00", "1.00"]
     assert [row[2] for row in rows[1:]] == ["0.50", "0.65", "0.80", "0.85"]
 

@@ -20,16 +20,6 @@ def test_every_loader_names_the_folder_that_is_not_there(name, tmp_path):
         DATASETS[name](tmp_path / "nowhere")
 
 
-def test_nothing_is_read_before_it_is_asked_for():
-    def fail():
-        raise AssertionError("read too early")
-
-    item = DataItem("a", "with", (Path("absent.png"),), masks={0: fail})
-    assert item.has_truth
-    with pytest.raises(AssertionError, match="too early"):
-        item.read_masks()
-
-
 def test_other_classes_are_without_and_without_truth():
     data = oppose_classes("made", {"cat": [make_item("c1"), make_item("c2")], "dog": [make_item("d1")]})
     assert data.classes == ["cat", "dog"]

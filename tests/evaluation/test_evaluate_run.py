@@ -56,9 +56,8 @@ def test_instances_cut_by_the_user_are_those_of_the_export(run_copy, scenes, tmp
 
 def count_marked(run, scenes):
     """Marked instances of the first image."""
-    return next(
-        one for one in evaluate(run, scenes / "masks").images if one.name == run.bags[0].name
-    ).instances.n_marked
+    images = {one.name: one for one in evaluate(run, scenes / "masks").images}
+    return images[run.bags[0].name].instances.n_marked
 
 
 def test_the_criterion_is_strictly_above_its_threshold(finished_run, scenes, evaluation):
@@ -117,13 +116,10 @@ def test_the_command_prints_json_and_writes_a_table_and_a_page(finished_run, sce
     assert json.loads(printed.stdout)["n_images"] == 6
     rows = list(csv.DictReader((tmp_path / "images.csv").read_text().splitlines()))
     assert len(rows) == 6
-    assert {row["found"] for row in rows} <= {"0", "1"}
     assert all(int(row["n_matched"]) <= int(row["n_true"]) for row in rows)
     page = (tmp_path / "page.html").read_text()
-    assert "marked instances" in page
     assert page.count("<svg") == 1
-    assert "limit of the segments" in page
-    table = CliRunner().invoke(load_commands(), arguments)
-    assert "boundary F" in table.stdout
-    assert "instances found, of" in table.stdout
-    assert "limit of the segments" in table.stdout
+    table = CliRunner().invoke(load_commands(), arguments).stdout
+    assert all(
+        word in one for one in (page, table) for word in ("boundary F", "marked instances", "limit of the segments")
+    )

@@ -65,17 +65,11 @@ def test_the_state_carries_the_words(fitted):
     assert json.dumps(again.get_key()) == json.dumps(fitted.get_key())
 
 
-def test_a_state_of_another_shape_is_refused(fitted):
+def test_missing_words_are_reported(fitted):
     with pytest.raises(DamagedFileError, match="1000 x 128"):
         make_features("bow").set_state(fitted.get_state())
-
-
-def test_extracting_before_fitting_is_refused():
     with pytest.raises(BadInputError, match="no words yet"):
         make_features("bow").extract(skimage.data.chelsea(), LABELS)
-
-
-def test_too_few_descriptors_for_the_words_are_reported():
     with pytest.raises(BadInputError, match="set n_words"):
         learn_words(np.zeros((5, 128), np.float32), 10)
     with pytest.raises(BadInputError, match="at least one image"):

@@ -13,7 +13,7 @@ from PIL import Image
 from segvote import annotate, annotate_images, predict
 from segvote.errors import BadInputError
 from segvote.features.networks import sam
-from segvote.features.networks.sam import Sam, choose_mask, hash_refiner, make_prompt, pick_places
+from segvote.features.networks.sam import Sam, hash_refiner, make_prompt, pick_places
 from segvote.review.engine import Engine
 from segvote.run.run import Run
 from segvote.run.settings import Settings
@@ -133,14 +133,6 @@ def test_encoder_that_normalises_itself_gets_plain_pixels(models, tmp_path):
     encoder, decoder = make_encoder(tmp_path / "plain.onnx", rank=3), models["red"].split(",")[1]
     redrawn = Sam(f"sam:{encoder},{decoder}").refine(shift(truth, 8), truth.astype(float), picture)
     assert (redrawn & truth).sum() / (redrawn | truth).sum() > 0.9
-
-
-def test_agreement_is_intersection_over_union():
-    region = np.zeros((10, 10), bool)
-    region[:, :6] = True
-    both = [np.roll(region, 1, axis=1), np.roll(region, 2, axis=1)]  # 5 of 7 and 4 of 8 columns
-    assert np.array_equal(choose_mask(np.array(both), region), both[0])
-    assert choose_mask(np.array(both[1:]), region) is None
 
 
 def test_points_are_the_highest_scores_apart():

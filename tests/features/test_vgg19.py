@@ -79,11 +79,8 @@ def test_a_segment_has_1280_numbers(weight_file):
     copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does
     np.testing.assert_array_equal(copy.extract(skimage.data.chelsea(), LABELS), features)
     assert json.loads(json.dumps(extractor.get_key()))["size"] == 32
-
-
-def test_the_input_is_square_unless_asked_otherwise(weight_file):
     image = np.zeros((100, 200, 3), np.uint8)
-    assert Vgg19Features(weight_file)._prepare(image).shape == (1, 3, 224, 224)
+    assert extractor._prepare(image).shape == (1, 3, 32, 32)
     assert Vgg19Features(weight_file, size=448, square=False)._prepare(image).shape == (1, 3, 224, 448)
 
 

@@ -20,7 +20,7 @@ def function(finished_run):
 
 @pytest.fixture
 def map_shapes(function):
-    """CVAT's check of what a function gives, for a task with the labels it wants."""
+    """CVAT's check of the results of a function, for a task with its labels."""
     from cvat_sdk import models
     from cvat_sdk.auto_annotation.driver import _AnnotationMapper, _SpecNameMapping
 
@@ -56,6 +56,7 @@ class Context(cvat.DetectionFunctionContext):
 
 
 def test_the_masks_are_those_of_predict(function, map_shapes, finished_run, scenes):
+    assert [(label.name, label.id, str(label.type)) for label in function.spec.labels] == [("object", 1, "mask")]
     predictor, found = Predictor(read_model(finished_run.folder.path), 0.3), 0
     for path in sorted(scenes.glob("with*/*.png")):
         with Image.open(path) as picture:
@@ -80,10 +81,6 @@ def test_polygons_where_cvat_wants_them(function, map_shapes, scenes):
     assert {str(shape.type) for shape in shapes} == {"polygon"}
 
 
-def test_what_is_less_sure_than_asked_for_is_left_out(function, scenes):
+def test_masks_below_the_confidence_are_left_out(function, scenes):
     with Image.open(sorted((scenes / "with").iterdir())[0]) as picture:
         assert function.detect(Context(conf_threshold=1.0), picture) == []
-
-
-def test_the_label_is_that_of_the_run(function):
-    assert [(label.name, label.id, str(label.type)) for label in function.spec.labels] == [("object", 1, "mask")]

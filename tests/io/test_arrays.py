@@ -1,9 +1,6 @@
 """Arrays in files: as numpy reads and writes them, the same bytes for the same arrays, within the memory budget."""
 
-import threading
-import time
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -42,24 +39,6 @@ def test_equal_arrays_give_equal_bytes_at_any_time(tmp_path, monkeypatch):
     monkeypatch.setattr("time.time", lambda: 2e9)
     write_arrays(tmp_path / "later.npz", True, labels=LABELS)
     assert (tmp_path / "now.npz").read_bytes() == (tmp_path / "later.npz").read_bytes()
-
-
-def test_one_thread_at_a_time_parses_headers(tmp_path, monkeypatch):
-    """Two at once make CPython 3.11 raise SystemError, rarely."""
-    path, load, inside, counts = tmp_path / "a.npz", np.load, set(), []
-
-    def load_slowly(*args, **kwargs):
-        inside.add(threading.get_ident())
-        counts.append(len(inside))
-        time.sleep(0.01)
-        inside.remove(threading.get_ident())
-        return load(*args, **kwargs)
-
-    write_arrays(path, a=np.arange(3))
-    monkeypatch.setattr(np, "load", load_slowly)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: read_arrays(path), range(8)))
-    assert counts == [1] * 8 and all(len(arrays["a"]) == 3 for arrays in found)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -36,8 +36,9 @@ def test_a_turned_photograph_is_turned_once(tmp_path):
     exif = picture.getexif()
     exif[0x0112] = 6
     picture.save(tmp_path / "a.jpg", exif=exif, quality=100, subsampling=0)
-    for window in WINDOWS:
-        assert read_image(choose_window(tmp_path / "a.jpg", window)).shape == (8, 4, 3)
+    for window in WINDOWS:  # which leaves bytes alone
+        image = read_image(choose_window(tmp_path / "a.jpg", window))
+        assert image.shape == (8, 4, 3) and np.abs(image[0, 0] - np.array([10, 20, 30])).max() <= 2
 
 
 def test_channels_are_no_pages_and_the_first_three_are_read(tmp_path):
@@ -65,11 +66,6 @@ def test_a_window_of_percentiles_spreads_what_few_bits_hold(tmp_path):
         assert np.ptp(read_image(tmp_path / name)) <= 2
         shown = read_image(choose_window(tmp_path / name, "percentile"))
         assert (shown.min(), shown.max()) == (0, 255)
-
-
-def test_a_window_leaves_bytes_alone(tmp_path):
-    Image.new("RGB", (8, 8), (10, 20, 30)).save(tmp_path / "a.png")
-    assert read_image(choose_window(tmp_path / "a.png", "percentile"))[0, 0].tolist() == [10, 20, 30]
 
 
 def test_a_file_that_is_really_called_like_a_view_is_read_whole(tmp_path):

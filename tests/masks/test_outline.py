@@ -40,12 +40,6 @@ def test_full_and_empty_masks_stay(value):
     assert (refine_outline(make_picture(np.zeros((60, 80), bool)), coarse) == value).all()
 
 
-def test_signed_distance_changes_sign_at_the_outline():
-    mask = np.zeros((5, 9), dtype=bool)
-    mask[:, 4:] = True
-    assert measure_signed_distance(mask)[2].tolist() == pytest.approx([-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, 4.5])
-
-
 @pytest.mark.parametrize("place", [(20, 20), (20, 31), (33, 24)])
 def test_fit_is_weighted_ridge_regression(place):
     rng = np.random.default_rng(0)

@@ -67,31 +67,20 @@ def test_the_policy_admits_only_own_scripts_and_style(make_run):
     assert not re.search(r"<[^>]* (?:style|on\w+)=", text), "such attributes would be refused by the policy"
 
 
-def test_a_file_called_script_is_harmless(make_run):
-    name = '<script>alert("1")&\x07.png'
-    bags = [*DEFAULT_BAGS, make_bag(name, "with", 0.5)]
+def test_odd_file_names_are_harmless(make_run):
+    names = ('<script>alert("1")&\x07.png', "caf\udce9.png")
+    bags = [*DEFAULT_BAGS, *(make_bag(name, "with", 0.5) for name in names)]
     problems = [{"name": "with/<b>.png", "reason": "/x/<b>.png: the file is truncated"}]
     text = read_page(make_run(bags=bags, problems=problems))
     assert text.count("<script>") == 2
     assert "&lt;script&gt;alert(&quot;1&quot;)&amp;\ufffd.png" in text
     assert "<b>.png" not in text and "&lt;b&gt;.png" in text
-
-
-def test_a_name_that_is_no_unicode_does_not_cost_the_report(make_run):
-    bags = [*DEFAULT_BAGS, make_bag("caf\udce9.png", "with", 0.5)]
-    assert "caf%E9.png" in read_page(make_run(bags=bags))
+    assert "caf%E9.png" in text
 
 
 def test_equal_runs_have_equal_pages(make_run):
     inputs = {bag_label: make_run("first").folder.path / bag_label for bag_label in ("with", "without")}
     assert read_page(make_run("a", inputs=inputs)) == read_page(make_run("b", inputs=inputs))
-
-
-def test_the_same_report_twice_gives_the_same_bytes(make_run):
-    run = make_run()
-    before = {path.name for path in run.folder.path.iterdir()}
-    assert read_page(run) == read_page(run)
-    assert {path.name for path in run.folder.path.iterdir()} - before == {"report.html"}
 
 
 @pytest.mark.parametrize("what", ["image", "heat map", "mask"])

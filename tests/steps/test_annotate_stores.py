@@ -29,7 +29,7 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def store(scenes, tmp_path):
+def disk(scenes, tmp_path):
     """Address of a folder of a store in which the scenes lie."""
     upload(scenes, f"file://{tmp_path}/bucket")
     return f"file://{tmp_path}/bucket"
@@ -45,11 +45,6 @@ def memory(scenes):
     files.store.clear()
 
 
-@pytest.fixture(params=["store", "memory"])
-def any_store(request):
-    return request.getfixturevalue(request.param)
-
-
 def upload(folder, url):
     files, root = fsspec.core.url_to_fs(url)
     for path in sorted(Path(folder).rglob("*.png")):
@@ -63,55 +58,55 @@ def read_store(url):
     return {path.removeprefix(f"{root}/"): files.cat_file(path) for path in files.find(root)}
 
 
-def annotate(store, out="out", **options):
-    steps = {}
+def annotate(store, progress=None):
+    """The run, and the steps that it took."""
+    steps = set()
 
     def note(step, done, total):
-        steps.setdefault(step, []).append((done, total))
+        steps.add(step)
+        if progress is not None:
+            progress(step, done)
 
-    run = segvote.annotate(
-        f"{store}/with", f"{store}/without", f"{store}/{out}", QUICK, n_jobs=1, progress=note, **options
-    )
-    return run, steps
-
-
-def test_a_run_in_a_store_has_the_bytes_of_a_run_on_disk(any_store, finished_run):
-    annotate(any_store)
-    there = {name: data for name, data in read_store(f"{any_store}/out").items() if name.startswith(SAME)}
-    here = {
-        path.relative_to(finished_run.folder.path).as_posix(): path.read_bytes()
-        for path in finished_run.folder.path.rglob("*")
-        if path.is_file()
-    }
-    assert len(there) > 24
-    assert there == {name: data for name, data in here.items() if name.startswith(SAME)}
+    folders = f"{store}/with", f"{store}/without", f"{store}/out"
+    return segvote.annotate(*folders, QUICK, n_jobs=1, progress=note), steps
 
 
-def test_a_run_in_a_store_is_not_done_twice_on_any_machine(store, monkeypatch, tmp_path):
+def check_bytes(store, finished_run):
+    """The store holds the files of a run on disk; a repeated call does nothing twice."""
     run, _ = annotate(store)
-    assert run.inputs == Inputs(f"{store}/with", f"{store}/without")
-    assert run.read_image(0).shape == (120, 160, 3)
+    found, folder = read_store(f"{store}/out"), finished_run.folder.path
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    expected = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    for some in (found, expected):
+        for name in [name for name in some if not name.startswith(SAME)]:
+            del some[name]
+    assert len(found) > 24 and found == expected
+    assert run.inputs == Inputs(f"{store}/with", f"{store}/without") and run.read_image(0).shape == (120, 160, 3)
     before = read_store(f"{store}/out")
-    assert not {"get", "vote"} & annotate(store)[1].keys()
+    assert not {"get", "vote"} & annotate(store)[1]
     after = read_store(f"{store}/out")
     assert {name for name in after if after[name] != before.get(name)} <= {"log.jsonl", "report.html"}
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    assert not {"segment and extract features", "vote"} & annotate(store)[1].keys()
 
 
-def test_stopped_in_the_middle_it_goes_on_here(any_store, finished_run):
-    def stop(step, done, total):
+@pytest.mark.parametrize("kind", ["disk", "memory"])
+def test_a_run_in_a_store_has_the_bytes_of_one_on_disk(kind, request, finished_run, monkeypatch, tmp_path):
+    store = request.getfixturevalue(kind)
+    check_bytes(store, finished_run)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))  # another machine
+    assert not {"segment and extract features", "vote"} & annotate(store)[1]
+
+
+def test_stopped_in_the_middle_it_goes_on_here(memory, finished_run):
+    def stop(step, done):
         if step == "write masks" and done == 5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        segvote.annotate(
-            f"{any_store}/with", f"{any_store}/without", f"{any_store}/out", QUICK, n_jobs=1, progress=stop
-        )
-    assert not read_store(f"{any_store}/out")
-    _, steps = annotate(any_store)
+        annotate(memory, stop)
+    assert not read_store(f"{memory}/out")
+    _, steps = annotate(memory)
     assert "segment and extract features" not in steps and "vote" in steps
-    assert read_store(f"{any_store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
+    assert read_store(f"{memory}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
 
 
 def test_a_failed_send_is_made_good_by_the_next_call(memory, finished_run, monkeypatch):
@@ -121,64 +116,42 @@ def test_a_failed_send_is_made_good_by_the_next_call(memory, finished_run, monke
     with monkeypatch.context() as patch, pytest.raises(UnwritableFileError, match="cannot write memory://bucket/out"):
         patch.setattr(type(fsspec.filesystem("memory")), "put", fail)
         annotate(memory)
-    _, steps = annotate(memory)
-    assert "vote" not in steps
+    assert "vote" not in annotate(memory)[1]
     assert read_store(f"{memory}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
 
 
-def test_evaluate_predict_and_export_take_addresses(any_store, finished_run, scenes, tmp_path):
-    annotate(any_store)
-    expected = segvote.evaluate(finished_run, scenes / "masks").to_dict()
-    assert segvote.evaluate(f"{any_store}/out", f"{any_store}/masks").to_dict() == expected
-    found = segvote.predict(f"{any_store}/out", f"{any_store}/with", f"{any_store}/new", n_jobs=1)
-    here = segvote.predict(finished_run.folder.path, scenes / "with", tmp_path / "new", n_jobs=1)
-    assert found.images == here.images
-    assert read_store(f"{any_store}/new")["predictions.csv"] == (tmp_path / "new/predictions.csv").read_bytes()
-    segvote.export(f"{any_store}/out", "voc", images="copy")
-    segvote.export(f"{any_store}/out", "yolo", f"{any_store}/yolo")
-    assert any(name.startswith("exports/voc/JPEGImages/") for name in read_store(f"{any_store}/out"))
-    assert read_store(f"{any_store}/yolo")
-
-
-def test_predict_fetches_the_model_and_no_features(store, monkeypatch, tmp_path):
-    annotate(store)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    segvote.predict(f"{store}/out", f"{store}/with", f"{store}/new", n_jobs=1)
-    assert [path.name for path in find_local_path(f"{store}/out").iterdir()] == ["model"]
-
-
-def test_a_run_is_updated_where_it_lies(memory, scenes, monkeypatch, tmp_path):
+def test_predict_evaluate_export_and_update_take_addresses(memory, finished_run, scenes, tmp_path, monkeypatch):
     annotate(memory)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    found = segvote.predict(f"{memory}/out", f"{memory}/with", f"{memory}/new", n_jobs=1)
+    assert find_local_path(f"{memory}/out/model").is_dir()
+    assert not (find_local_path(f"{memory}/out") / "features").exists()  # only the model is fetched
+    here = segvote.predict(finished_run.folder.path, scenes / "with", tmp_path / "new", n_jobs=1)
+    assert found.images == here.images
+    assert read_store(f"{memory}/new")["predictions.csv"] == (tmp_path / "new/predictions.csv").read_bytes()
+    expected = segvote.evaluate(finished_run, scenes / "masks").to_dict()
+    assert segvote.evaluate(f"{memory}/out", f"{memory}/masks").to_dict() == expected
+    segvote.export(f"{memory}/out", "voc", images="copy")
+    segvote.export(f"{memory}/out", "yolo", f"{memory}/yolo")
+    assert any(name.startswith("exports/voc/JPEGImages/") for name in read_store(f"{memory}/out"))
+    assert read_store(f"{memory}/yolo")
     fsspec.filesystem("memory").rm("/bucket/with/with-000.png")
-    run = segvote.update(f"{memory}/out", n_jobs=1)
-    assert len(run) == 11
+    assert len(segvote.update(f"{memory}/out", n_jobs=1)) == 11
     assert "masks/with/with-000.png" not in read_store(f"{memory}/out")
 
 
 def test_classes_in_a_store(memory, scenes):
-    store = memory
-    upload(scenes / "with", f"{store}/classes/thing")
-    upload(scenes / "without", f"{store}/classes/none")
-    segvote.annotate_classes(f"{store}/classes", f"{store}/many", QUICK, n_jobs=1)
-    found = read_store(f"{store}/many")
-    assert {"classes.json", "classes/thing/run.json", "annotations.coco.json"} <= set(found)
-    with open_run(f"{store}/many") as folder:
-        image = segvote.Run(folder / "classes/thing").read_image(0)
-    assert image.shape == (120, 160, 3)
+    upload(scenes / "with", f"{memory}/classes/thing")
+    upload(scenes / "without", f"{memory}/classes/none")
+    segvote.annotate_classes(f"{memory}/classes", f"{memory}/many", QUICK, n_jobs=1)
+    assert {"classes.json", "classes/thing/run.json", "annotations.coco.json"} <= set(read_store(f"{memory}/many"))
+    with open_run(f"{memory}/many") as folder:
+        assert segvote.Run(folder / "classes/thing").read_image(0).shape == (120, 160, 3)
 
 
-def test_a_run_folder_from_elsewhere_opens_no_store(memory, monkeypatch, tmp_path):
+def test_a_record_opens_no_other_store_and_no_other_bucket(memory, monkeypatch, tmp_path):
     run, _ = annotate(memory)
     copy = shutil.copytree(run.folder.path, tmp_path / "copy")
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    monkeypatch.setattr("segvote.io.stores._open_store", lambda uri: pytest.fail("a store was opened"))
-    with open_run(copy) as folder:
-        assert not segvote.Run(folder).find_source(0).exists()
-
-
-def test_a_record_reads_no_other_bucket(memory, monkeypatch, tmp_path):
-    annotate(memory)
     record = json.loads(read_store(f"{memory}/out")["run.json"])
     fetched = []
     monkeypatch.setattr("segvote.run.run.fetch_folder", lambda uri, progress: fetched.append(uri))
@@ -189,15 +162,16 @@ def test_a_record_reads_no_other_bucket(memory, monkeypatch, tmp_path):
         fetched.clear()
         with open_run(f"{memory}/out"):
             assert [uri for uri in fetched if ".." not in uri] == [f"{memory}/without"]  # .. is refused later
+    monkeypatch.setattr("segvote.io.stores._open_store", lambda uri: pytest.fail("a store was opened"))
+    with open_run(copy) as folder:
+        assert not segvote.Run(folder).find_source(0).exists()
 
 
-def test_the_command_line_takes_addresses_and_says_them(store):
+def test_the_command_line_takes_addresses_and_says_them(disk):
     options = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
-    command = ["annotate", f"{store}/with/", f"{store}/without/", "-o", f"{store}/out/", *options]
+    command = ["annotate", f"{disk}/with/", f"{disk}/without/", "-o", f"{disk}/out/", *options]
     result = CliRunner().invoke(load_commands(), command, catch_exceptions=False)
-    assert f"masks    {store}/out/masks\n" in result.output
-    result = CliRunner().invoke(load_commands(), ["evaluate", f"{store}/out", "--truth", f"{store}/masks"])
-    assert "CorLoc" in result.output
+    assert f"masks    {disk}/out/masks\n" in result.output
 
 
 def import_s3(name):
@@ -228,18 +202,8 @@ def bucket(scenes, monkeypatch):
     running.stop()
 
 
-def test_a_run_in_s3_has_the_bytes_of_a_run_on_disk(bucket, finished_run, monkeypatch, tmp_path):
-    annotate(bucket)
-    found = read_store(f"{bucket}/out")
-    for path in (
-        finished_run.folder.votes_path,
-        finished_run.folder.coco_path,
-        *finished_run.folder.path.rglob("*.png"),
-    ):
-        assert found[path.relative_to(finished_run.folder.path).as_posix()] == path.read_bytes()
-    assert "get" not in annotate(bucket)[1]
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    assert not {"segment and extract features", "vote"} & set(annotate(bucket)[1])
+def test_a_run_in_s3_has_the_bytes_of_one_on_disk(bucket, finished_run):
+    check_bytes(bucket, finished_run)
     with pytest.raises(BadInputError, match="no-such-bucket"):
         segvote.annotate("s3://no-such-bucket/with", f"{bucket}/without", f"{bucket}/other", QUICK)
 

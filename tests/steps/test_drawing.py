@@ -10,8 +10,7 @@ from PIL import Image
 
 from segvote import annotate, predict
 from segvote.errors import DamagedFileError, UnknownNameError
-from segvote.review.masks import draw_segments
-from segvote.review.snapshot import Snapshot
+from segvote.review.engine import Engine
 from segvote.run.record import DrawingChoice
 from segvote.run.run import Run
 from segvote.run.settings import Settings
@@ -44,7 +43,7 @@ def blot(surface, rng):
 def cracked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cracked")
     write_surfaces(folder, 6, crack)
-    annotate(folder / "with", folder / "without", folder / "run", QUICK)
+    annotate(folder / "with", folder / "without", folder / "run", QUICK, n_jobs=2)
     return folder
 
 
@@ -62,46 +61,28 @@ def test_wide_objects_are_drawn_as_regions(tmp_path):
     assert run.drawing.way == "regions" and "wide" in run.drawing.reason
 
 
-@pytest.mark.parametrize("way", ["segments", "lines"])
-def test_the_way_that_was_asked_for_is_taken(cracked, tmp_path, way):
-    run = annotate(cracked / "with", cracked / "without", tmp_path / "run", replace(QUICK, draw=way))
-    assert run.drawing.way == way and run.drawing.reason == "chosen by the user"
-
-
-def test_an_unknown_way_lists_the_known_ones(cracked, tmp_path):
+def test_the_way_that_was_asked_for_is_taken(cracked, tmp_path):
+    folders = cracked / "with", cracked / "without", tmp_path / "run"
+    for way in ("regions", "segments", "lines"):
+        run = annotate(*folders, replace(QUICK, draw=way), n_jobs=1)
+        assert run.drawing.way == way and run.drawing.reason == "chosen by the user"
     with pytest.raises(UnknownNameError, match="auto, regions, lines, segments"):
-        annotate(cracked / "with", cracked / "without", tmp_path / "run", replace(QUICK, draw="dots"))
-
-
-def test_the_number_of_processes_changes_nothing(cracked, tmp_path):
-    again = annotate(cracked / "with", cracked / "without", tmp_path / "run", QUICK, n_jobs=2)
-    assert again.drawing == Run(cracked / "run").drawing
+        annotate(*folders, replace(QUICK, draw="dots"))
+    by_processes = Run(cracked / "run")
+    assert annotate(*folders, QUICK, n_jobs=1).drawing == by_processes.drawing
 
 
 def test_prediction_draws_in_the_way_of_the_run(cracked, tmp_path):
     run = Run(cracked / "run")
-    found = predict(cracked / "run", cracked / "with", tmp_path / "new", false_positive_rate=0.4)
+    found = predict(cracked / "run", cracked / "with", tmp_path / "new", false_positive_rate=0.4, n_jobs=1)
     drawn = [found.read_mask(index).mean() for index, one in enumerate(found.images) if one.contains]
     assert drawn and max(drawn) < 2 * max(bag.area for bag in run.bags)
 
 
-def test_the_page_draws_what_the_files_hold(cracked):
+def test_the_page_draws_the_masks_of_the_files(cracked):
     run = Run(cracked / "run")
-    votes, n = run.votes, len(run)
-    snapshot = Snapshot.__new__(Snapshot)
-    known = {
-        "scores": votes["scores"],
-        "decisions": votes["decisions"].astype(bool),
-        "thresholds": votes["thresholds"],
-        "user_labels": np.full(len(votes["scores"]), -1, dtype=np.int8),
-        "positive": np.array([bag.bag_label == "with" for bag in run.bags]),
-        "offsets": run.offsets,
-    }
-    for name, value in known.items():
-        object.__setattr__(snapshot, name, value)
-    for bag in range(n):
-        drawn = draw_segments(run, snapshot, bag)
-        assert np.array_equal(cv2.resize(drawn.astype(np.uint8), (320, 240), interpolation=0) > 0, run.read_mask(bag))
+    engine = Engine(run)
+    assert all(np.array_equal(engine.draw_mask(bag), run.read_mask(bag)) for bag in range(len(run)))
 
 
 def test_a_damaged_drawing_is_named(cracked, tmp_path):

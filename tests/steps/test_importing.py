@@ -43,15 +43,19 @@ def read_labels(run, bag):
     return Canvas(labels.shape, read_corrections(run.folder).strokes[run.bags[bag].digest]).label_segments(labels)
 
 
-def test_a_corrected_mask_fixes_every_segment_of_its_image(run_copy, tmp_path):
+@pytest.mark.parametrize("scale", [1, 2])
+def test_a_corrected_mask_labels_every_segment_of_its_image(run_copy, tmp_path, scale):
+    """Also a mask of another size than the image."""
     run = Run(run_copy)
-    drawn = {run.bags[0].name: draw(run, 0, [3, 7])}
-    assert import_corrections(run, write_file(tmp_path, drawn)).corrected == (run.bags[0].name,)
-    corrections = read_corrections(run.folder)
-    fixed = read_labels(run, 0)
-    assert np.flatnonzero(fixed == 1).tolist() == [3, 7]
-    assert (fixed >= 0).all()
-    assert corrections.looked == {run.bags[0].digest}
+    drawn = {run.bags[0].name: np.kron(draw(run, 0, [3, 7]), np.ones((scale, scale), bool))}
+    path = write_file(tmp_path, drawn)
+    assert import_corrections(run, path).corrected == (run.bags[0].name,)
+    labels = read_labels(run, 0)
+    assert np.flatnonzero(labels == 1).tolist() == [3, 7] and (labels >= 0).all()
+    assert read_corrections(run.folder).looked == {run.bags[0].digest}
+    actions = read_actions(run.folder.corrections_path)
+    assert import_corrections(run, path).same == (run.bags[0].name,)  # the second time nothing is written
+    assert read_actions(run.folder.corrections_path) == actions
 
 
 def test_an_image_named_twice_is_taken_once_and_told(run_copy, tmp_path):
@@ -77,15 +81,6 @@ def test_an_empty_label_studio_annotation_is_an_empty_mask(run_copy, tmp_path):
     assert (fixed == 0).all()
 
 
-def test_importing_twice_writes_once(run_copy, tmp_path):
-    run = Run(run_copy)
-    path = write_file(tmp_path, {run.bags[0].name: draw(run, 0, [3])})
-    import_corrections(run, path)
-    actions = read_actions(run.folder.corrections_path)
-    assert import_corrections(run, path).same == (run.bags[0].name,)
-    assert read_actions(run.folder.corrections_path) == actions
-
-
 def test_unchanged_masks_count_when_confirmed(run_copy, tmp_path):
     run = Run(run_copy)
     imported = import_corrections(run, export(run, "coco", tmp_path / "out"), confirm=True)
@@ -101,14 +96,6 @@ def test_images_that_do_not_fit_are_left_out_with_a_reason(run_copy, tmp_path):
     assert "sides differ" in reasons[run.bags[0].name] and not imported.corrected
     assert all("\n" not in reason for reason in reasons.values())
     assert "no image of the run" in reasons["elsewhere/stranger.png"]
-
-
-def test_a_mask_of_another_size_lies_over_the_same_picture(run_copy, tmp_path):
-    run = Run(run_copy)
-    large = np.kron(draw(run, 0, [3, 7]), np.ones((2, 2), bool))
-    import_corrections(run, write_file(tmp_path, {run.bags[0].name: large}))
-    fixed = read_labels(run, 0)
-    assert np.flatnonzero(fixed == 1).tolist() == [3, 7]
 
 
 def test_the_class_that_counts_must_be_known(run_copy, tmp_path):
@@ -155,12 +142,6 @@ def test_a_corrected_mask_is_exact_to_the_pixel(run_copy, tmp_path, format_):
         (found,) = [one for one in read_any(exported) if one.name == run.bags[0].name]
         np.testing.assert_array_equal(np.any([part.mask for part in found.parts], axis=0), mask)
     assert import_corrections(updated, path).corrected == ()
-
-
-def test_one_undo_takes_a_whole_import_back(run_copy, tmp_path):
-    run = Run(run_copy)
-    path = write_file(tmp_path, {bag.name: draw(run, i, [3]) for i, bag in enumerate(run.bags[:2])})
-    import_corrections(run, path)
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
         log.append(Action("undo"))
-    assert read_corrections(run.folder).strokes == {}
+    assert read_corrections(run.folder).strokes == {}  # one undo takes the whole import back

@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.io import savemat
-from typer.testing import CliRunner
 
 from segvote import annotate
-from segvote.cli.app import load_commands
-from segvote.run.run import Run
 from segvote.run.settings import Settings
+from segvote.steps.label_maps import segment_by_map
 from segvote.steps.reopening import reopen, vote
 
 QUICK = Settings(features="color", n_segments=12, size=80, voter_options={"n_neighbors": 15})
@@ -41,36 +39,22 @@ def test_contour_maps_are_cut_and_keep_their_tree(scenes, contours, tmp_path):
     assert segments["labels"].shape == (60, 80)
     # All eight columns and the strongest rows are left; the last merge is over the strongest column inside.
     assert segments["altitudes"].max() == 17
-    all_left = annotate_quick(scenes, tmp_path / "all", contours, n_segments=100)
-    assert {bag.n_segments for bag in all_left.bags} == {6 * 8}
+    assert segment_by_map(contours / "with-000.mat", np.zeros((60, 80, 3), np.uint8), 100).labels.max() + 1 == 6 * 8
 
 
-def test_other_contour_maps_are_other_segments(scenes, contours, tmp_path):
+def test_other_maps_are_other_segments_and_images_without_are_left_out(scenes, contours, tmp_path):
     first = annotate_quick(scenes, tmp_path / "run", contours).bags[0].segments
     for path in contours.iterdir():
         savemat(path, {"ucm2": np.zeros((241, 321))})
-    again = annotate_quick(scenes, tmp_path / "run", contours)
-    assert again.bags[0].segments != first
-    assert {bag.n_segments for bag in again.bags} == {1}
-
-
-def test_images_without_a_fitting_map_are_left_out(scenes, contours, tmp_path):
-    first, second = sorted((scenes / "with").iterdir())[:2]
-    (contours / f"{first.stem}.mat").unlink()
-    savemat(contours / f"{second.stem}.mat", {"ucm2": np.zeros((321, 241))})
+    (contours / "with-001.mat").unlink()
+    savemat(contours / "with-002.mat", {"ucm2": np.zeros((321, 241))})
     run = annotate_quick(scenes, tmp_path / "run", contours)
+    assert run.bags[0].segments != first
+    assert {bag.n_segments for bag in run.bags} == {1}
     reasons = {problem.name: problem.reason for problem in run.record.problems}
-    assert f"expected {first.stem} with" in reasons[f"with/{first.name}"]
-    assert "cannot be of an image" in reasons[f"with/{second.name}"]
+    assert "expected with-001 with" in reasons["with/with-001.png"]
+    assert "cannot be of an image" in reasons["with/with-002.png"]
     assert len(run.bags) == 10
-
-
-def test_the_option_takes_contour_maps(scenes, contours, tmp_path):
-    words = ["annotate", scenes / "with", scenes / "without", "-o", tmp_path / "run", "--segments", contours]
-    words += ["--features", "color", "--n-segments", 12, "--size", 80, "--jobs", 1]
-    done = CliRunner().invoke(load_commands(["annotate"]), [str(word) for word in words])
-    assert done.exit_code == 0, done.output
-    assert {bag.n_segments for bag in Run(tmp_path / "run").bags} == {12}
 
 
 @pytest.mark.parametrize(("voter", "has_lengths"), [("cam", True), ("sskde", False)])

@@ -83,32 +83,35 @@ def test_one_image_is_judged_as_among_many(predicted, finished_run, new_scenes, 
     assert found == wanted
 
 
-@pytest.mark.parametrize("voter", ["negmin"])
-def test_other_voters_are_fitted_again(scenes, finished_run, new_scenes, tmp_path, voter):
-    settings = replace(finished_run.settings, voter=voter, voter_options={}, decision="global-otsu")
-    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
-    found = predict(run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=0.5, n_jobs=1)
-    assert len(found) == 8
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"voter": "negmin", "voter_options": {}, "decision": "global-otsu"},  # fitted again
+        {"features": "bow", "feature_options": {"n_words": 20}},  # takes its words along
+    ],
+)
+def test_other_voters_and_features_with_words_predict(scenes, finished_run, new_scenes, tmp_path, changes):
+    settings = replace(finished_run.settings, **changes)
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1).folder.path
+    shutil.rmtree(run / "features")
+    assert len(predict(run, new_scenes / "images", tmp_path / "new", false_positive_rate=0.5, n_jobs=1)) == 8
 
 
-def test_features_with_words_take_them_along(scenes, finished_run, new_scenes, tmp_path):
-    settings = replace(finished_run.settings, features="bow", feature_options={"n_words": 20})
-    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
-    shutil.rmtree(tmp_path / "run" / "features")
-    assert (
-        len(predict(run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=0.5, n_jobs=1)) == 8
-    )
-
-
-def test_a_bad_image_does_not_stop_the_others(finished_run, new_scenes, tmp_path):
-    shutil.copytree(new_scenes / "images", tmp_path / "images")
-    (tmp_path / "images" / "broken.png").write_bytes(b"no picture")
-    found = predict(finished_run.folder.path, tmp_path / "images", tmp_path / "new", n_jobs=1)
+def test_bad_images_are_named_and_images_that_went_leave_no_mask(finished_run, new_scenes, tmp_path):
+    run, folder = finished_run.folder.path, shutil.copytree(new_scenes / "images", tmp_path / "images")
+    (folder / "broken.png").write_bytes(b"no picture")
+    found = predict(run, folder, tmp_path / "new", n_jobs=1)
     assert [one.name for one in found.problems] == ["broken.png"]
     assert found.rate == pytest.approx(1 / 7)  # six images without the object allow no lower rate
     assert len(found) == 8
     with pytest.raises(UnreadableImageError, match="1 of 9"):
-        predict(finished_run.folder.path, tmp_path / "images", tmp_path / "other", strict=True, n_jobs=1)
+        predict(run, folder, tmp_path / "other", strict=True, n_jobs=1)
+    (folder / found.images[0].name).unlink()
+    after = predict(run, folder, tmp_path / "new", n_jobs=1)
+    for kind, ending in (("masks", "png"), ("heatmaps", "jpg")):
+        files = (tmp_path / "new" / kind).rglob("*.*")
+        stems = {path.relative_to(tmp_path / "new" / kind).as_posix() for path in files}
+        assert stems == {f"{one.stem}.{ending}" for one in after.images}
 
 
 def test_folders_of_others_are_left_alone(finished_run, new_scenes, scenes, tmp_path):
@@ -122,13 +125,14 @@ def test_folders_of_others_are_left_alone(finished_run, new_scenes, scenes, tmp_
     predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=0.3, n_jobs=1)
 
 
-def test_wrong_arguments_are_refused_before_work(finished_run, new_scenes, tmp_path):
-    with pytest.raises(BadInputError, match="share of images"):
-        predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=1.0)
-    with pytest.raises(BadInputError, match="no model"):
-        predict(tmp_path, new_scenes / "images", tmp_path / "new")
-    with pytest.raises(BadInputError, match="folder of images"):
-        predict(finished_run.folder.path, tmp_path / "absent", tmp_path / "new")
+@pytest.mark.parametrize(
+    ("model", "images", "rate", "message"),
+    [(True, True, 1.0, "share of images"), (False, True, 0.1, "no model"), (True, False, 0.1, "folder of images")],
+)
+def test_wrong_arguments_are_refused_before_work(finished_run, new_scenes, tmp_path, model, images, rate, message):
+    run = finished_run.folder.path if model else tmp_path
+    with pytest.raises(BadInputError, match=message):
+        predict(run, new_scenes / ("images" if images else "absent"), tmp_path / "new", false_positive_rate=rate)
     assert not (tmp_path / "new").exists()
 
 
@@ -178,15 +182,3 @@ def test_videos_are_judged_as_a_whole(finished_run, new_scenes, tmp_path):
     ).images
     assert found.name == "clip"
     assert len(list((tmp_path / "out" / "masks" / "clip").iterdir())) == 12
-
-
-def test_an_image_that_went_leaves_no_mask_behind(finished_run, new_scenes, tmp_path):
-    folder = shutil.copytree(new_scenes / "images", tmp_path / "images")
-    before = predict(finished_run.folder.path, folder, tmp_path / "new", n_jobs=1)
-    (folder / before.images[0].name).unlink()
-    after = predict(finished_run.folder.path, folder, tmp_path / "new", n_jobs=1)
-    for kind, ending in (("masks", "png"), ("heatmaps", "jpg")):
-        files = {
-            path.relative_to(tmp_path / "new" / kind).as_posix() for path in (tmp_path / "new" / kind).rglob("*.*")
-        }
-        assert files == {f"{one.stem}.{ending}" for one in after.images}

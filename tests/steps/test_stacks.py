@@ -53,32 +53,31 @@ def test_masks_come_back_in_the_shape_of_the_stack(stack_run):
     assert not tifffile.imread(stack_run.folder.path / "stacks/without/stack.tif").any()
 
 
-def test_pages_are_exported_as_pictures_of_their_own(stack_run, tmp_path):
+def test_pages_are_exported_reopened_and_predicted(stacks, stack_run, tmp_path):
     export(stack_run, "yolo", tmp_path / "yolo", images="copy")
     copies = sorted(path for path in (tmp_path / "yolo").rglob("*.tif"))
-    assert len(copies) == len(stack_run)
+    assert len(copies) == len(reopen(Run(stack_run.folder.path)).bags) == 12
     pictures = {read_image(path).tobytes() for path in copies}
     assert pictures == {stack_run.read_image(index).tobytes() for index in range(len(stack_run))}
-
-
-def test_a_run_on_stacks_can_be_reopened_and_predicts_stacks(stacks, stack_run, tmp_path):
-    assert len(reopen(Run(stack_run.folder.path)).bags) == 12
     found = predict(stack_run.folder.path, stacks / "with", tmp_path / "predicted", n_jobs=1)
     assert [one.name for one in found.images] == [f"stack[{number}].tif" for number in range(6)]
     assert tifffile.imread(tmp_path / "predicted/stacks/stack.tif").shape == (6, 120, 160)
 
 
-def test_by_default_the_first_page_is_read_and_that_is_said(stacks, scenes, tmp_path):
-    shutil.copytree(scenes, tmp_path / "scenes")
-    shutil.copy(stacks / "with/stack.tif", tmp_path / "scenes/with/stack.tif")
-    (tmp_path / "scenes/with").joinpath(sorted((scenes / "with").iterdir())[0].name).unlink()
-    run = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
-    [problem] = run.record.problems
-    assert problem.name == "with/stack.tif"
-    assert "only the first of 6 pages was read; --pages all" in problem.reason
-    assert not (tmp_path / "out/stacks").exists()
-    again = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
-    assert again.record.problems == run.record.problems
+def test_what_is_not_read_is_said_once(stacks, scenes, tmp_path):
+    """Of a stack all pages but the first, by default; and formats that are skipped, with their count."""
+    folders = [shutil.copytree(scenes / name, tmp_path / name) for name in ("with", "without")]
+    shutil.copy(stacks / "with/stack.tif", folders[0] / "stack.tif")
+    (folders[0] / "with-000.png").unlink()
+    for name in ("a.cr2", "b.CR2"):
+        (folders[0] / name).write_bytes(b"raw")
+    run = annotate(*folders, tmp_path / "out", QUICK, n_jobs=1)
+    stack, raw = run.record.problems
+    assert stack.name == "with/stack.tif"
+    assert "only the first of 6 pages was read; --pages all" in stack.reason
+    assert raw.reason.endswith("2 camera RAW files skipped; convert them to TIFF or JPEG")
+    assert len(run) == 12 and not (tmp_path / "out/stacks").exists()
+    assert annotate(*folders, tmp_path / "out", QUICK, n_jobs=1).record.problems == run.record.problems
 
 
 def test_pages_and_window_decide_the_result_and_its_key(stacks):
@@ -91,16 +90,6 @@ def test_pages_and_window_decide_the_result_and_its_key(stacks):
 def test_a_wrong_choice_is_refused_before_anything_is_read(stacks, wrong):
     with pytest.raises(BadInputError, match=next(iter(wrong))):
         list_bags(stacks / "with", stacks / "without", replace(QUICK, **wrong))
-
-
-def test_skipped_formats_are_told_once_with_their_count(scenes, tmp_path):
-    shutil.copytree(scenes, tmp_path / "scenes")
-    for name in ("a.cr2", "b.CR2"):
-        (tmp_path / "scenes/with" / name).write_bytes(b"raw")
-    run = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
-    [problem] = run.record.problems
-    assert problem.reason.endswith("2 camera RAW files skipped; convert them to TIFF or JPEG")
-    assert len(run) == 12
 
 
 def test_no_images_says_what_was_found_instead(scenes, tmp_path):

@@ -9,7 +9,6 @@ from msgspec import structs
 from PIL import Image
 
 from segvote import annotate, update
-from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, BusyRunError, UnreadableImageError
 from segvote.features.histograms import ColorFeatures
 from segvote.io.tables import read_json
@@ -19,46 +18,17 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
-NEW = ("with/with-002.png", "with/with-005.png", "without/without-002.png", "without/without-005.png")
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory):
-    """``all`` with seven images of each kind, ``old`` without two of each."""
-    folder = tmp_path_factory.mktemp("parts")
-    write_scenes(folder / "all", n_with=7, n_without=7, size=(160, 120), object_area=(0.08, 0.16))
-    shutil.copytree(folder / "all", folder / "old")
-    for name in NEW:
-        (folder / "old" / name).unlink()
-    return folder
-
-
-@pytest.fixture(scope="module")
-def fresh(parts, tmp_path_factory):
-    out = tmp_path_factory.mktemp("fresh") / "run"
-    return annotate(parts / "all/with", parts / "all/without", out, QUICK, n_jobs=1)
-
-
-@pytest.fixture(scope="module")
-def smaller(parts, tmp_path_factory):
-    out = tmp_path_factory.mktemp("old") / "run"
-    return annotate(parts / "old/with", parts / "old/without", out, QUICK, n_jobs=1)
+SOME = ("with/with-002.png", "with/with-005.png", "without/without-002.png", "without/without-005.png")
 
 
 @pytest.fixture
-def own(parts, smaller, tmp_path):
-    """A run on a copy of ``old``, beside it in ``images``."""
-    shutil.copytree(parts / "old", tmp_path / "images")
-    shutil.copytree(smaller.folder.path, tmp_path / "run")
-    inputs = Inputs(str(tmp_path / "images/with"), str(tmp_path / "images/without"))
-    folder = RunFolder(tmp_path / "run")
+def own(scenes, run_copy):
+    """A run on a copy of the scenes, beside it in ``images``."""
+    images = shutil.copytree(scenes, run_copy.parent / "images")
+    folder = RunFolder(run_copy)
+    inputs = Inputs(str(images / "with"), str(images / "without"))
     folder.write_record(structs.replace(folder.read_record(), inputs=inputs))
-    return tmp_path / "run"
-
-
-def add(parts, own, names=NEW):
-    for name in names:
-        shutil.copy(parts / "all" / name, own.parent / "images" / name)
+    return run_copy
 
 
 def read_outputs(folder):
@@ -75,20 +45,18 @@ def assert_same(one, other):
     assert one.record.key == other.record.key
 
 
-def test_images_that_came_and_went_give_a_fresh_run(parts, own, fresh, smaller, monkeypatch):
-    extracted = []
-    extract = ColorFeatures.extract
-    monkeypatch.setattr(
-        ColorFeatures, "extract", lambda self, image, labels: extracted.append(1) or extract(self, image, labels)
-    )
-    add(parts, own)
+def test_images_that_went_and_came_give_a_fresh_run(own, scenes, finished_run, tmp_path, monkeypatch):
+    images = own.parent / "images"
+    for name in SOME:
+        (images / name).unlink()
+    fresh = annotate(images / "with", images / "without", tmp_path / "fresh", QUICK, n_jobs=1)
+    monkeypatch.setattr(ColorFeatures, "extract", None)
     assert_same(update(own, n_jobs=1), fresh)
-    assert len(extracted) == len(NEW)
-    for name in NEW:
-        (own.parent / "images" / name).unlink()
-    assert_same(update(own, n_jobs=1), smaller)
-    assert len(extracted) == len(NEW)
     assert not (own / "masks/with/with-002.png").exists() and not (own / "heatmaps/with/with-002.jpg").exists()
+    monkeypatch.undo()
+    for name in SOME:
+        shutil.copy(scenes / name, images / name)
+    assert_same(update(fresh, n_jobs=1), finished_run)
 
 
 def test_an_update_without_changes_writes_nothing(own):
@@ -128,9 +96,9 @@ def test_a_folder_that_is_no_run_is_left_as_it_is(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["photo.jpg"]
 
 
-def test_folders_without_images_or_with_the_same_are_refused(own, parts):
+def test_folders_without_images_or_with_the_same_are_refused(own, scenes):
     before = read_json(own / "run.json")
-    shutil.copy(parts / "old/with/with-000.png", own.parent / "images/without/copy.png")
+    shutil.copy(scenes / "with/with-000.png", own.parent / "images/without/copy.png")
     with pytest.raises(BadInputError, match="are the same image"):
         update(own)
     shutil.rmtree(own.parent / "images/with")
@@ -139,17 +107,17 @@ def test_folders_without_images_or_with_the_same_are_refused(own, parts):
     assert read_json(own / "run.json") == before
 
 
-def test_label_maps_of_one_s_own_are_asked_for_again(parts, tmp_path):
+def test_label_maps_of_one_s_own_are_asked_for_again(scenes, tmp_path):
+    labels = np.arange(120 * 160).reshape(120, 160) // 640
+    for path in [*(scenes / "with").iterdir(), *(scenes / "without").iterdir()]:
+        folder = tmp_path / "maps" / path.parent.name
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.name == "with":
+            Image.fromarray(labels.astype(np.uint8)).save(folder / path.name)
+        else:
+            np.save(folder / f"{path.stem}.npy", labels)
     maps = tmp_path / "maps"
-    for bag_label in ("with", "without"):
-        for path in (parts / "all" / bag_label).iterdir():
-            (maps / bag_label).mkdir(parents=True, exist_ok=True)
-            labels = np.arange(120 * 160).reshape(120, 160) // 640
-            if bag_label == "with":
-                Image.fromarray(labels.astype(np.uint8)).save(maps / bag_label / path.name)
-            else:
-                np.save(maps / bag_label / f"{path.stem}.npy", labels)
-    run = annotate(parts / "old/with", parts / "old/without", tmp_path / "run", QUICK, segments=maps, n_jobs=1)
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, segments=maps, n_jobs=1)
     with pytest.raises(BadInputError, match="--segments"):
         update(run, n_jobs=1)
     updated = update(run, segments=maps, n_jobs=1)
@@ -168,4 +136,4 @@ def test_an_unfinished_run_is_finished_by_update(own):
     RunFolder(own).write_record(structs.replace(RunFolder(own).read_record(), complete=False))
     with pytest.raises(BadInputError, match="not finished"):
         Run(own)
-    assert len(update(own, n_jobs=1)) == 10
+    assert len(update(own, n_jobs=1)) == 12

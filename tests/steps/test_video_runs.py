@@ -23,7 +23,7 @@ from segvote.run.videos import read_ahead
 from segvote.steps.explain import explain_segment
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
-from segvote.steps.video import extract, write
+from segvote.steps.video import write
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
@@ -139,13 +139,6 @@ def test_key_frames_have_the_geometry_of_images(run):
     np.testing.assert_array_equal(np.bincount(table.image_bags), [5, 5, 5, 5, 5, 1])
 
 
-def test_two_voting_key_frames_are_enough_for_all_frames(run, data, monkeypatch):
-    monkeypatch.setattr(extract, "MOST", 2)
-    found = annotate(data / "with", data / "without", data / "bounded", SETTINGS, n_jobs=1)
-    assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
-    assert len(found.votes["scores"]) < len(run.votes["scores"]) / 2
-
-
 def test_thresholds_of_key_frames_become_one_of_the_video(run):
     voted = vote(reopen(run))
     result, first = voted.result, voted.held.vote
@@ -164,6 +157,7 @@ def test_every_frame_has_a_mask_of_its_size_and_name(run):
         paths = sorted((run.folder.path / "masks/with" / stem).iterdir())
         assert [path.name for path in paths] == [f"{index:05d}.png" for index in range(N_FRAMES)]
         assert read_mask(paths[3]).shape == (HEIGHT, WIDTH)
+    assert len(list(VideoStream(run.folder.path / "films/with/v0.mp4"))) == N_FRAMES
     without = [read_mask(path) for path in (run.folder.path / "masks/without/n0").iterdir()]
     assert len(without) == N_FRAMES and not np.any(without)
 
@@ -176,11 +170,6 @@ def test_coco_lists_every_frame_with_its_track(run):
     }
     assert len(coco["annotations"]) == 3 * N_FRAMES
     assert {annotation["track_id"] for annotation in coco["annotations"]} == {1}
-
-
-def test_the_overlay_film_has_all_frames(run):
-    frames = list(VideoStream(run.folder.path / "films/with/v0.mp4"))
-    assert len(frames) == N_FRAMES and frames[0].image.shape == (HEIGHT, WIDTH, 3)
 
 
 def test_the_track_file_follows_the_object(run):

@@ -17,9 +17,6 @@ from segvote.cli.terminal import show_progress
 def doctor(
     folder: str = typer.Argument(..., metavar="WITH", help="Folder of images that show the object; or a run folder."),
     without_folder: str | None = typer.Argument(None, metavar="WITHOUT", help="Folder of images that do not."),
-    out: str | None = typer.Option(
-        None, "-o", "--out", metavar="DIR", help="Run folder that keeps the work, for `annotate` to use."
-    ),
     as_json: bool = typer.Option(False, "--json", help="Print every image with its score as JSON."),
     lines: int = typer.Option(20, min=1, help="How many images to list."),
     jobs: int = JOBS,
@@ -34,6 +31,6 @@ def doctor(
             with open_run(folder, progress) as run:
                 diagnosis = diagnose_run(Run(run))
         else:
-            with open_folders([folder, without_folder], [out], progress) as ((one, other), (target,)):
-                diagnosis = diagnose_folders(one, other, target, n_jobs=jobs, progress=progress)
+            with open_folders([folder, without_folder], progress=progress) as ((one, other), _):
+                diagnosis = diagnose_folders(one, other, n_jobs=jobs, progress=progress)
     typer.echo(json.dumps(diagnosis.to_dict()) if as_json else format_diagnosis(diagnosis, lines))

@@ -41,7 +41,7 @@ class FeatureExtractor(ABC):
 
     @abstractmethod
     def get_key(self) -> dict[str, Any]:
-        """Return the JSON-able parameters that decide the answer; equal keys and states give equal vectors."""
+        """Return the parameters of the extractor for JSON; equal keys and states give equal vectors."""
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return the arrays that `fit` learned, by name."""

@@ -23,16 +23,12 @@ class Standardiser:
     mean: np.ndarray  # (n_dims,) float64
     std: np.ndarray  # (n_dims,) float64; 0 for a channel that never changes
     blocks: tuple[int, ...]  # sizes of the blocks, sum n_dims
-    flags: tuple[bool, ...]  # for each block, whether it is standardised
     has_lengths: bool = False  # blocks keep their lengths instead of getting length one
 
     def __post_init__(self) -> None:
         n_dims = sum(self.blocks)
-        if self.mean.shape != (n_dims,) or self.std.shape != (n_dims,) or len(self.flags) != len(self.blocks):
-            raise BadInputError(
-                f"expected {n_dims} means and deviations and {len(self.blocks)} flags, "
-                f"got {self.mean.shape}, {self.std.shape} and {len(self.flags)}"
-            )
+        if self.mean.shape != (n_dims,) or self.std.shape != (n_dims,):
+            raise BadInputError(f"expected {n_dims} means and deviations, got {self.mean.shape} and {self.std.shape}")
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, n_dims) float32 of features as an extractor gave them.
@@ -57,7 +53,6 @@ class Standardiser:
             "mean": self.mean,
             "std": self.std,
             "blocks": np.array(self.blocks, np.int64),
-            "flags": np.array(self.flags, np.uint8),
             "has_lengths": np.array([self.has_lengths], np.uint8),
         }
 
@@ -65,8 +60,7 @@ class Standardiser:
     def from_state(cls, state: dict[str, np.ndarray]) -> Standardiser:
         """Make one from the arrays of `get_state`."""
         blocks = tuple(int(size) for size in state["blocks"])
-        flags, has_lengths = tuple(bool(flag) for flag in state["flags"]), bool(np.any(state["has_lengths"]))
-        return cls(state["mean"], state["std"], blocks, flags, has_lengths)
+        return cls(state["mean"], state["std"], blocks, bool(np.any(state["has_lengths"])))
 
 
 def fit_standardiser(
@@ -85,7 +79,7 @@ def fit_standardiser(
     mean, std = np.zeros(len(channels)), np.ones(len(channels))
     if channels.any():
         mean[channels], std[channels] = _measure_channels(shard[:, channels] for shard in shards)
-    return Standardiser(mean, std, tuple(blocks), flags, has_lengths)
+    return Standardiser(mean, std, tuple(blocks), has_lengths)
 
 
 def _measure_channels(shards: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,8 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 
+LARGEST_TABLE = 4_000_000  # segments times cells: 32 MB
+
 
 def make_edges(n_cells: int, shift: float = 0.0) -> np.ndarray:
     """(n_cells + 1,) float64: borders of equal cells in [0, 1].
@@ -32,12 +34,19 @@ def measure_overlaps(labels: np.ndarray, row_edges: np.ndarray, column_edges: np
     """
     rows, cell_rows, heights = _cut_pixels(labels.shape[0], row_edges)
     columns, cell_columns, widths = _cut_pixels(labels.shape[1], column_edges)
-    n_rows, n_columns = len(row_edges) - 1, len(column_edges) - 1
-    pairs = labels[rows][:, columns].ravel(), (cell_rows[:, None] * n_columns + cell_columns).ravel()
-    areas = (heights[:, None] * widths).ravel().astype(np.float64)
-    overlaps = sparse.coo_array((areas, pairs), shape=(int(labels.max()) + 1, n_rows * n_columns)).tocsr()
-    overlaps.sort_indices()
-    return overlaps.astype(np.float32)
+    n_segments, n_columns = int(labels.max()) + 1, len(column_edges) - 1
+    n_cells = (len(row_edges) - 1) * n_columns
+    keys = (labels[rows][:, columns] * np.int64(n_cells) + (cell_rows[:, None] * n_columns + cell_columns)).ravel()
+    areas = (heights[:, None] * widths).ravel()
+    if n_segments * n_cells > LARGEST_TABLE:
+        pairs, places = np.unique(keys, return_inverse=True)
+        sums = np.bincount(places, areas)
+    else:  # twice as fast as sorting the keys
+        table = np.bincount(keys, areas, n_segments * n_cells)
+        pairs = np.flatnonzero(table != 0)
+        sums = table[pairs]
+    starts = np.searchsorted(pairs, np.arange(n_segments + 1) * n_cells)
+    return sparse.csr_array((sums.astype(np.float32), pairs % n_cells, starts), shape=(n_segments, n_cells))
 
 
 def _cut_pixels(n_pixels: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 The lists hold the leading principal components of the voters, four bits for one or two (product quantisation), which
 faiss compares in the processor's registers. A query looks at as many of its nearest lists, and measures as many of the
 candidates found there from the full vectors, as a sample needs to find nearly all of its true neighbours. No second
-copy of the vectors is made, whatever their number, unless they are float64.
+copy of the vectors is made, unless they are float64.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _make_lists(voters: np.ndarray) -> tuple[Any, Any]:
     axes.train(sample)
     n_codes = n_dims if alone else n_dims // COMPONENTS_PER_CODE
     index = faiss.IndexIVFPQFastScan(faiss.IndexFlatL2(n_dims), n_dims, n_lists, n_codes, CODE_BITS)
-    # Codes of the components themselves, not of what a list's centre leaves of them: one table for all lists.
+    # Codes of the components, not of their residuals from the list's centre: one table for all lists.
     index.by_residual, index.implem = False, ONE_BY_ONE
     for clustering in (index.cp, index.pq.cp):
         clustering.niter, clustering.min_points_per_centroid = ROUNDS, 1

@@ -112,41 +112,24 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Confidence:
-    """How far to trust a run.
+    """Confidence in a run: a value in [0, 1], the signs and figures it was made of, and its cause."""
 
-    Attributes
-    ----------
-    value : float
-        The product of the signs, in [0, 1], capped by the permutation test and the number of images; NaN for a voter
-        whose votes are not judged.
-    separability, agreement, contrast, power, shared : float
-        The signs, each in [0, 1].
-    p_value, consistency, shuffled : float
-        Of the permutation test: share of labellings as consistent as the folders; self-consistency with the folders as
-        they are, and its mean with shuffled ones.
-    place : float
-        How much the selections of two images lie at the same place of the frame, in [0, 1].
-    size : float
-        How many segments of the mean size the object covers, in the median image.
-    contradicted : bool
-        Whether this is a second opinion that contradicts the first.
-    cause : str
-        The weakest sign, a key of `REASONS`; "" where the confidence is high.
-    """
-
-    value: float
+    value: float  # product of the signs, capped; NaN for another voter than the method
+    # Signs, each in [0, 1]
     separability: float = np.nan
     agreement: float = np.nan
     contrast: float = np.nan
     power: float = np.nan
     shared: float = np.nan
-    p_value: float = np.nan
-    consistency: float = np.nan
-    shuffled: float = np.nan
-    place: float = np.nan
-    size: float = np.nan
-    contradicted: bool = False
-    cause: str = ""
+    # Permutation test
+    p_value: float = np.nan  # share of labellings as consistent as the folders
+    consistency: float = np.nan  # self-consistency with the folders as they are
+    shuffled: float = np.nan  # mean self-consistency with shuffled folders
+    # Other figures
+    place: float = np.nan  # mean cosine of the position maps of two images, in [0, 1]
+    size: float = np.nan  # segments of the mean size that the object covers in the median image
+    contradicted: bool = False  # whether this is a second opinion that contradicts the first
+    cause: str = ""  # the weakest sign or the cap, a key of `REASONS`; "" where the confidence is high
 
     @property
     def level(self) -> str:

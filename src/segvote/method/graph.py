@@ -37,7 +37,7 @@ def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr
 
 
 def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
-    """As `search_graph`, of other images, on features stretched along what separates *with* from *without* segments."""
+    """As `search_graph`, of other images, on features stretched along the direction that separates the folders."""
     direction = fit_direction(table.X, table.is_candidate, np.ones(len(table), dtype=bool))
     direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
     # Other key frames of the same video take part: with few videos most views of the object are in them, and the

@@ -188,8 +188,7 @@ def revote(inputs: VoteInputs, labels: np.ndarray) -> np.ndarray:
 def select_seeded(inputs: VoteInputs) -> np.ndarray:
     """(n_segments,) bool: the object by a walk that starts from user labels.
 
-    Where a run failed, a few labels tell the object. Nothing is assumed about the background, so that nothing of the
-    failed vote is left.
+    For a run that failed: nothing is assumed about the background, so that nothing of the failed vote is left.
     """
     table, params = inputs.table, inputs.params
     votes = walk_from_labels(inputs.counted_graph, table.is_candidate, inputs.user_labels, params.n_steps)

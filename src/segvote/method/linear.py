@@ -1,8 +1,8 @@
 """A linear classifier of segments, selected against all others.
 
-Neighbours find what repeats; where objects vary, a direction in feature space finds more. Least squares on two balanced
-classes (the direction of Fisher's linear discriminant), then a logistic curve from its values to probabilities. Closed
-form, no training loop.
+Neighbours find objects that repeat; where objects vary, a direction in feature space finds more of them. Least squares
+on two balanced classes (the direction of Fisher's linear discriminant), then a logistic curve from its values to
+probabilities. Closed form, no training loop.
 """
 
 from __future__ import annotations

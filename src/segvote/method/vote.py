@@ -1,6 +1,6 @@
 """The vote: a table of segments and their neighbour graph in, scores and a selection out. Pure functions of arrays.
 
-1. Walks over the votes of other images find what the *with* images share and the *without* images lack, under two
+1. Walks over the votes of other images find segments that *with* images share and *without* images lack, under two
    hypotheses about the background; each counts by the self-consistency of its selection.
 2. Images that are likely in the wrong folder are excluded, and the vote is held again.
 3. The selection votes once more, beside a linear classifier of selected against not selected: the share of neighbours
@@ -45,54 +45,26 @@ def _not_yet() -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Vote(VoteInputs):
-    """The inputs of a vote, and what each step adds to them.
+    """The inputs of a vote, and the results of its steps."""
 
-    Attributes
-    ----------
-    agreement : Agreement or None
-        Of the hypotheses; None for the scores of another voter.
-    suspicion : (n_images,)
-        Similarity of each image to the other folder, in [0, 1].
-    labels : (n_segments,) bool
-        The selection by which neighbours are counted.
-    inside : float
-        Mean share of its neighbours that are in it: weight of the neighbours' share beside the linear posterior.
-    posterior : LinearPosterior
-        Probability of object by a linear classifier.
-    threshold : float
-        Evidence at which scores are zero: Otsu's of all images together.
-    votes, scores : (n_segments,)
-        Evidence less the threshold; smoothed, and with corrections.
-    thresholds : (n_images,)
-        Score above which the segments of an image are object; 0 for *without* images.
-    selected : (n_segments,) bool
-        The object; never in a *without* image unless by a user label.
-    uncertainty : (n_images,)
-        0 certain to 1; from 0.5 on the mask should be looked at. 0 for *without* images.
-    empty : (n_images,) bool
-        *With* images without a supported segment; none unless `VoteParams.allow_empty`.
-    residuals : (n_segments, n_segments) sparse, optional
-        What the correction of each column's segment added to the score of each row's.
-    kept : (n_images,) bool, optional
-        Images that corrections left as they were.
-    """
-
-    agreement: Agreement | None
-    labels: np.ndarray
-    inside: float
+    agreement: Agreement | None  # of the hypotheses; None for the scores of another voter
+    suspicion: np.ndarray = field(default_factory=_not_yet)  # (n_images,) similarity to the other folder, in [0, 1]
+    labels: np.ndarray  # (n_segments,) bool: the selection by which neighbours are counted
+    inside: float  # mean share of its neighbours that are in it: weight of the neighbours beside the posterior
     posterior: LinearPosterior
-    suspicion: np.ndarray = field(default_factory=_not_yet)
-    votes: np.ndarray = field(default_factory=_not_yet)
-    # Added by `decide_vote`
-    threshold: float = 0.0
-    scores: np.ndarray = field(default_factory=_not_yet)
-    thresholds: np.ndarray = field(default_factory=_not_yet)
-    selected: np.ndarray = field(default_factory=_not_yet)
-    uncertainty: np.ndarray = field(default_factory=_not_yet)
-    empty: np.ndarray = field(default_factory=_not_yet)
-    # Added by corrections
-    residuals: sparse.csr_matrix | None = None
-    kept: np.ndarray | None = None
+    votes: np.ndarray = field(default_factory=_not_yet)  # (n_segments,) evidence less the threshold
+
+    # Of `decide_vote`
+    threshold: float = 0.0  # evidence at which scores are zero: Otsu's of all images together
+    scores: np.ndarray = field(default_factory=_not_yet)  # (n_segments,) votes, smoothed, with corrections
+    thresholds: np.ndarray = field(default_factory=_not_yet)  # (n_images,) of scores; 0 for *without* images
+    selected: np.ndarray = field(default_factory=_not_yet)  # (n_segments,) bool: the object
+    uncertainty: np.ndarray = field(default_factory=_not_yet)  # (n_images,) of the mask, in [0, 1]
+    empty: np.ndarray = field(default_factory=_not_yet)  # (n_images,) bool: *with* images without supported segments
+
+    # Of corrections
+    residuals: sparse.csr_matrix | None = None  # (n_segments, n_segments) change of row's score by column's correction
+    kept: np.ndarray | None = None  # (n_images,) bool: images that no correction turned
 
     @property
     def weights(self) -> np.ndarray:

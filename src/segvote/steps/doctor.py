@@ -17,17 +17,15 @@ import numpy as np
 from segvote.errors import UnreadableImageError
 from segvote.io.files import open_scratch
 from segvote.io.images import read_image
-from segvote.io.stores import name_path_or_uri
 from segvote.method.confidence import Confidence
 from segvote.method.held_out import LIKELY
 from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
-from segvote.run.record import Inputs, Problem, make_record
+from segvote.run.record import Problem
 from segvote.run.run import Run, format_confidence
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.steps.annotate import check_owner
 from segvote.steps.extract import BagExtractor
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, learn_words
 from segvote.steps.reopening import Voted, reopen, vote
@@ -95,34 +93,24 @@ class Diagnosis:
 def diagnose_folders(
     with_folder: Path | str,
     without_folder: Path | str,
-    out: Path | str | None = None,
     settings: Settings | None = None,
     n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Diagnosis:
-    """Examine two folders of images.
-
-    Segments and features are kept in the run folder `out`, for `annotate` to use; None: nothing is kept.
-    """
-    if out is None:
-        with open_scratch() as folder:
-            return diagnose_folders(with_folder, without_folder, folder, settings, n_jobs, progress)
-    settings, run = settings or Settings(), RunFolder(out)
-    inputs = Inputs(name_path_or_uri(with_folder), name_path_or_uri(without_folder))
+    """Examine two folders of images; no file is left behind."""
+    settings = settings or Settings()
     extractor = check_names(settings)
-    check_owner(run, inputs)
     bags = list_all_bags(Path(with_folder), Path(without_folder), settings)
-    with run.lock():
-        if not run.record_path.exists():
-            run.write_record(make_record(inputs, settings, ""))
+    with open_scratch() as folder:
+        run = RunFolder(folder)
         words = learn_words(run, bags, settings, extractor, progress)
         bag_extractor = BagExtractor(run, settings, extractor, words)
         segmented = extract_bags(bag_extractor, bags, Resources(n_jobs, progress=progress))
-    duplicates = find_duplicates([one for one in segmented if not one.problem], progress)
-    # An image in both folders is evidence for neither.
-    shared = {bag.name for pair in duplicates if pair.exact and pair.across for bag in (pair.one, pair.other)}
-    voting = keep_readable([one for one in segmented if one.name not in shared], strict=False)
-    table, _ = gather_table(run, voting, extractor, settings)
+        duplicates = find_duplicates([one for one in segmented if not one.problem], progress)
+        # An image in both folders is evidence for neither.
+        shared = {bag.name for pair in duplicates if pair.exact and pair.across for bag in (pair.one, pair.other)}
+        voting = keep_readable([one for one in segmented if one.name not in shared], strict=False)
+        table, _ = gather_table(run, voting, extractor, settings)
     problems = [Problem(one.name, one.problem) for one in segmented if one.problem]
     return _list_flagged(voting, hold_vote(table, settings), problems, duplicates)
 

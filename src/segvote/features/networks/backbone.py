@@ -110,14 +110,15 @@ class BackboneFeatures(NetworkFeatures):
                 f"{self.path}: the model does not take an input of {prepared.shape}: {get_first_line(error)}; "
                 "try other values of size and multiple"
             ) from error
-        maps = [_shape_output(output, prepared.shape[2:], self.multiple) for output in outputs if _is_map(output)]
+        maps = [output[0].astype(np.float32, copy=False) for output in outputs if _is_map(output)]
         if not maps:
             shapes = ", ".join(str(getattr(output, "shape", type(output).__name__)) for output in outputs)
             raise BadInputError(
                 f"{self.path}: expected maps (1, channels, h, w) or tokens (1, n, channels), got {shapes}; "
                 "export the model without its pooling and classifier"
             )
-        return maps
+        height, width = prepared.shape[2:]
+        return [one if one.ndim == 3 else lay_out_tokens(one, height, width, self.multiple) for one in maps]
 
     def _run(self, session: Any, prepared: np.ndarray) -> list[np.ndarray]:
         (taken,) = session.get_inputs()
@@ -147,11 +148,6 @@ def _is_map(output: Any) -> bool:
     """Whether an output is numbers of one image that can be pooled."""
     is_array = isinstance(output, np.ndarray) and output.dtype.kind in "fiub"
     return bool(is_array and output.ndim in (3, 4) and output.shape[0] == 1 and output.size)
-
-
-def _shape_output(output: np.ndarray, sides: tuple[int, ...], patch: int) -> np.ndarray:
-    values = output[0].astype(np.float32, copy=False)
-    return values if values.ndim == 3 else lay_out_tokens(values, sides[0], sides[1], patch)
 
 
 # Files from elsewhere ------------------------------------------------------------------------------------------------
@@ -207,7 +203,7 @@ def read_onnx(path: str) -> Any:
 
 
 def list_weight_files(path: str) -> list[Path]:
-    """Files of weights, which a model names itself: refused where they lie elsewhere than beside or below it."""
+    """Weight files that a model names; an error where one lies elsewhere than beside or below the model."""
     tensors = _walk_tensors(read_onnx(path))
     names = {entry.value for tensor in tensors for entry in tensor.external_data if entry.key == "location"}
     folder = Path(path).parent

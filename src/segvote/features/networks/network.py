@@ -51,7 +51,7 @@ class NetworkFeatures(FeatureExtractor):
 
     @abstractmethod
     def _open_model(self) -> Any:
-        """Start the session of the network, an `onnxruntime.InferenceSession` unless `_run` knows another."""
+        """Start the session of the network: an `onnxruntime.InferenceSession`, or the object that `_run` takes."""
 
     def _get_session(self) -> Any:
         key = (type(self).__name__, self.device, *_name_content(self.path))
@@ -76,12 +76,11 @@ class NetworkFeatures(FeatureExtractor):
         return [output[0] for output in outputs]
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        return np.hstack([self._pool(cells, labels) for cells in self.compute_maps(image)])
-
-    def _pool(self, cells: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        n_channels, height, width = cells.shape
-        overlaps = measure_overlaps(labels, make_edges(height, self.cell_shift), make_edges(width, self.cell_shift))
-        return POOLINGS[self.pooling](cells.reshape(n_channels, -1).T, overlaps)
+        pooled = []
+        for cells in self.compute_maps(image):
+            edges = (make_edges(n_cells, self.cell_shift) for n_cells in cells.shape[1:])
+            pooled.append(POOLINGS[self.pooling](cells.reshape(len(cells), -1).T, measure_overlaps(labels, *edges)))
+        return np.hstack(pooled)
 
 
 def make_session(model: bytes | str, device: str = CPU) -> Any:

@@ -133,7 +133,13 @@ def _read_safetensors(path: str) -> dict[str, np.ndarray]:
     check_budget(Path(path).stat().st_size, path)
     try:
         return load_file(path)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:  # of kinds that numpy does not know
+    except (
+        SafetensorError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ) as error:  # the last two for types that numpy lacks
         raise DamagedFileError(f"{path}: expected a safetensors file, but {error}; fetch it again") from error
 
 

@@ -115,7 +115,7 @@ def _decode(container: Any, stream: Any, problems: list[str]) -> Iterator[Any]:
 
 
 def _convert_frame(frame: Any) -> np.ndarray:
-    """(h, w, 3) uint8 RGB of a decoded frame, turned as its display matrix says (phones film lying down)."""
+    """(h, w, 3) uint8 RGB of a decoded frame, rotated by its display matrix, which phones write."""
     image = frame.to_ndarray(format="rgb24")
     turns = round(getattr(frame, "rotation", 0) / 90) % 4
     return np.ascontiguousarray(np.rot90(image, turns))
@@ -177,4 +177,4 @@ def open_film_writer(path: Path | str) -> Iterator[FilmWriter]:
         yield writer
         if writer.stream is None:
             raise BadInputError("a film needs at least one frame; none was written")
-        container.mux(writer.stream.encode())  # what the encoder still holds back
+        container.mux(writer.stream.encode())  # frames that the encoder has buffered

@@ -65,7 +65,7 @@ def measure_flow(image: np.ndarray, other: np.ndarray) -> np.ndarray:
     if min(image.shape[:2]) < SMALLEST_SIDE:
         return np.zeros((*image.shape[:2], 2), np.float32)
     grey, grey_other = (cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY) for frame in (image, other))
-    # The flow hands its guesses on within the stripe of a thread: more threads would give another answer.
+    # The flow starts from its neighbours within the stripe of a thread: other numbers of threads give other results.
     n_threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:

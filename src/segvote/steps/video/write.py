@@ -42,8 +42,7 @@ class Moment:
 
     time: float  # seconds from the start of the video
     area: float  # share of the frame that the mask covers
-    # Mean heat of what the mask covers, or of the hottest pixel where it covers nothing; the decision is at .5.
-    heat: float
+    heat: float  # mean over the mask, or the highest where the mask is empty; the decision is at .5
     flicker: float = 0.0  # share of the mask that changed although the flow does not explain it
 
 
