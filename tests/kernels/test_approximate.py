@@ -80,7 +80,7 @@ def test_where_a_bag_has_too_few_others_all_of_them_are_found(monkeypatch):
 
 def test_the_vectors_are_never_copied_as_a_whole(monkeypatch):
     rng = np.random.default_rng(0)
-    X = (rng.normal(size=(20_000, 400)) * np.geomspace(1, 1e-3, 400)).astype(np.float32)
+    X = (rng.normal(size=(8000, 400)) * np.geomspace(1, 1e-3, 400)).astype(np.float32)
     for name in ("QUERIES_AT_ONCE", "VOTERS_AT_ONCE"):
         monkeypatch.setattr(approximate, name, 500)
     monkeypatch.setattr(approximate, "N_COMPONENTS", 40)

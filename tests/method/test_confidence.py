@@ -191,11 +191,6 @@ def test_the_test_agrees_with_its_slow_twin(found):
     assert np.allclose([test.observed, *test.shuffled], slow, atol=1e-6)
 
 
-def test_a_planted_object_beats_every_shuffle(found):
-    test = run_permutation_test(found)
-    assert len(test.shuffled) == 19 and test.p_value == pytest.approx(0.05) and test.gain > 0.5
-
-
 def test_shuffled_folders_are_no_better_than_others():
     X, _, images, geometry, truth = make_scene(n_images=24, n_segments=10, noise=0.5)
     values = []

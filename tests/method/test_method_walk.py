@@ -32,7 +32,7 @@ def test_votes_are_those_of_a_plain_loop(scene, balance):
 
 def test_weights_that_vanish_are_zero_and_no_error(scene):
     table, graph, prior, voters = scene
-    assert not walk(table, sparse.csr_matrix(graph.shape), prior, voters, 0.25).any()
+    assert not walk(table, sparse.csr_matrix(graph.shape), prior, voters, 0.25, 60).any()
 
 
 def test_the_walk_from_labels_ends_in_the_harmonic_function(scene):

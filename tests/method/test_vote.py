@@ -72,11 +72,6 @@ def test_the_explanation_sums_to_the_votes(found):
         assert segment // 20 not in told.bags
 
 
-def test_selected_segments_exceed_their_threshold(found):
-    above = found.scores > found.thresholds[found.table.images]
-    assert np.array_equal(found.selected, above & found.table.is_candidate)
-
-
 def test_user_labels_hold_and_count_in_weights():
     scene = make_scene(noise=0.3)
     labels = label(480, objects=[9, 479], background=[5])

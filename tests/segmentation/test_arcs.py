@@ -72,15 +72,3 @@ def test_the_merging_order_is_that_of_sets_merged_one_by_one(seed, size_prior):
         regions = cut_tree(parents, np.arange(len(parents)), n_regions)
         found = sorted(np.flatnonzero(regions == k).tolist() for k in range(n_regions))
         assert found == merge_slow(arcs, strengths, areas, size_prior, n_regions)
-
-
-def test_the_size_prior_merges_specks_first():
-    basins = np.zeros((20, 20), int)
-    basins[:, 10:] = 1
-    basins[5, 5] = 2
-    arcs = find_arcs(basins)
-    strengths = np.where((arcs.pairs == 2).any(axis=1), 1.0, 0.5)  # the speck has the stronger boundary
-    areas = np.bincount(basins.ravel())
-    plain, prior = (link_boundaries(arcs, strengths, areas, size_prior) for size_prior in (0.0, 0.4))
-    assert cut_tree(*plain, 2).tolist() == [0, 0, 1]
-    assert cut_tree(*prior, 2).tolist() == [0, 1, 0]

@@ -12,7 +12,6 @@ from segvote.segmentation.cues import (
     double_map,
     filter_texture,
     halve_map,
-    make_filters,
 )
 
 SAMPLES = 9
@@ -73,12 +72,6 @@ def test_a_straight_edge_is_strongest_in_its_own_direction(direction):
 def test_doubling_a_halved_ramp_does_not_shift_it():
     ramp = np.repeat(np.arange(20, dtype=np.float32)[None], 6, axis=0)[..., None]
     np.testing.assert_allclose(double_map(halve_map(ramp)[..., 0], (6, 20))[:, 2:-2], ramp[:, 2:-2, 0], atol=1e-5)
-
-
-def test_filters_ignore_brightness_and_have_one_size():
-    for kernel in make_filters():
-        assert abs(kernel.sum()) < 1e-5
-        assert abs(np.abs(kernel).sum() - 1) < 1e-5
 
 
 def test_the_texton_is_the_nearest_centre():

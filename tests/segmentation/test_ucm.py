@@ -55,10 +55,6 @@ def flood(is_open, shape):
             return np.unique(labels, return_inverse=True)[1].reshape(shape)
 
 
-def test_no_more_segments_come_out_than_asked_for():
-    assert segment_ucm(make_ucm()[0], 5).n_segments == 5
-
-
 @pytest.mark.parametrize("shape", [(4, 5), (7,), (1, 3)], ids=str)
 def test_what_is_no_contour_map_is_refused(shape):
     with pytest.raises(BadInputError, match="ucm2"):
@@ -71,14 +67,6 @@ def test_a_map_on_a_finer_grid_has_the_same_regions_and_tree(seed):
     plain, finer = segment_ucm(ucm2, None), segment_ucm(ucm2, None, (3 * labels.shape[0], 3 * labels.shape[1]))
     np.testing.assert_array_equal(finer.labels, np.kron(plain.labels, np.ones((3, 3), int)))
     np.testing.assert_allclose(np.sort(finer.altitudes), np.sort(plain.altitudes))
-
-
-def test_a_coarser_map_keeps_its_strengths():
-    ucm2, _ = make_ucm(1, (20, 30))
-    plain, coarser = segment_ucm(ucm2, None), segment_ucm(ucm2, None, (10, 15))
-    assert coarser.labels.shape == (10, 15)
-    assert 1 < coarser.n_segments < plain.n_segments
-    assert set(coarser.altitudes) <= set(plain.altitudes)
 
 
 def test_a_map_of_other_proportions_is_refused():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from segvote.datasets import make_bags
-from segvote.method.decide import decide
 from segvote.voters import bandwidths
 from segvote.voters.bandwidths import GRID, choose_bandwidths, measure_unit, search_window
 from segvote.voters.base import check_segments
@@ -137,16 +136,19 @@ def test_normalisers_cancel_for_equal_bandwidths_only(planted, ratio):
     assert np.allclose(plain.weights_, normalised.weights_) == (ratio == 1)
 
 
+@pytest.mark.parametrize("rule", ["separate", "discrepancy"])
 @pytest.mark.parametrize("seed", range(3))
-def test_bandwidths_maximise_the_mean_discrepancy(seed):
+def test_bandwidths_maximise_the_mean_difference(seed, rule):
     X, y, bags, _ = make_bags(n_with=5, n_without=6, n_segments=15, seed=seed)
-    gains, foreign = [], bags[:, None] != bags
-    for bandwidth in GRID:
-        kernels = np.where(foreign, make_kernel(X, X, bandwidth), np.nan)
-        means = {(a, b): np.nanmean(np.nanmean(kernels[y == a][:, y == b], axis=1)) for a in (0, 1) for b in (0, 1)}
-        gains.append(means[0, 0] + means[1, 1] - means[0, 1] - means[1, 0])
-    best = GRID[int(np.argmax(gains))]
-    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None), rule="discrepancy") == (best, best)
+    foreign, gains = bags[:, None] != bags, np.zeros((2, len(GRID)))
+    for side, place in np.ndindex(gains.shape):
+        kernels = np.where(foreign, make_kernel(X, X, GRID[place]), np.nan)[:, y == 1 - side]
+        means = np.nanmean(kernels, axis=1)
+        gains[side, place] = means[y == 1 - side].mean() - means[y == side].mean()
+    if rule == "discrepancy":
+        gains[:] = gains.sum(axis=0)
+    best = tuple(GRID[place] for place in gains.argmax(axis=1))
+    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None), rule=rule) == best
 
 
 def sum_pairs(X, y, at):
@@ -170,30 +172,3 @@ def test_the_plain_readings_are_degenerate(rule, n_without):
     assert max(expected) == GRID[-1]
     share = (voter.scores_[y == 1] > 0).mean()
     assert share in (0, 1)
-
-
-def test_the_separate_reading_chooses_for_each_kernel(planted):
-    X, y, bags, _ = planted
-    foreign, best = bags[:, None] != bags, []
-    for side in (1, 0):
-        gains = []
-        for bandwidth in GRID:
-            kernels = np.where(foreign, make_kernel(X, X, bandwidth), np.nan)[:, y == side]
-            means = np.nanmean(kernels, axis=1)
-            gains.append(means[y == side].mean() - means[y != side].mean())
-        best.append(GRID[int(np.argmax(gains))])
-    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None), rule="separate") == tuple(best)
-
-
-def test_the_sign_decision_is_equation_7(planted):
-    X, y, bags, _ = planted
-    voter = fit(planted, bandwidth_for=2.2, bandwidth_against=2.0, max_iter=3, tol=0)
-    _, votes_for, against = iterate_slow(X[y == 1], X[y == 0], 2.2, 2.0, 3)
-    parts = [voter.scores_[bags == bag] for bag in np.unique(bags[y == 1])]
-    selections, thresholds = decide(parts, [np.ones(len(part)) for part in parts], "sign")
-    assert not thresholds.any()
-    expected = np.split(votes_for - against > 0, 6)
-    assert 0 < np.concatenate(expected).sum() < len(votes_for)
-    for selected, positive, scores in zip(selections, expected, parts, strict=True):
-        positive[scores.argmax()] = True  # every *with* image keeps its best segment
-        np.testing.assert_array_equal(selected, positive)

@@ -72,12 +72,6 @@ def test_the_object_is_found_where_negatives_mislead(many_bags):
         assert min(measure_f1(selected, truth)) < 0.8
 
 
-def test_new_segments_are_scored_by_the_same_rule(many_bags):
-    X, y, bags, _ = many_bags
-    voter = Walk().fit(X, y, bags=bags)
-    np.testing.assert_allclose(voter.decision_function(X, bags=bags), voter.scores_, rtol=1e-9, atol=1e-12)
-
-
 def test_a_correction_stands_and_spreads(many_bags):
     X, y, bags, truth = many_bags
     plain = Walk().fit(X, y, bags=bags)
@@ -141,7 +135,7 @@ def test_the_score_is_its_formula(planted):
     np.testing.assert_allclose(found.scores_ + found.threshold_, expected, atol=1e-4)
 
 
-def test_finished_votes_score_new_segments_the_same_way(planted):
+def test_the_explanation_of_a_finished_vote_sums_to_its_score(planted):
     found = Finished(NegativeVotes()).fit(planted.X, planted.y, bags=planted.bags)
     again = found.decision_function(planted.X, bags=planted.bags)
     np.testing.assert_allclose(again, found.scores_, atol=1e-5)

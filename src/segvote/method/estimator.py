@@ -17,7 +17,7 @@ from segvote.method.confidence import vote_and_judge
 from segvote.method.corrections import correct
 from segvote.method.decide import DECISIONS
 from segvote.method.extents import Extents, find_extents
-from segvote.method.graph import N_NEIGHBORS, search_graph
+from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.table import Geometry, encode_labels, label_images, make_table, number_images
 from segvote.method.vote import Explanation, Vote, explain_vote, link_unseen, score_linked
@@ -91,13 +91,13 @@ class SegmentAnnotator(BaseEstimator):
 
     def __init__(
         self,
-        n_neighbors: int = N_NEIGHBORS,
-        n_steps: int = 60,
-        border_prior: float = 0.9,
-        smoothing: float = 0.4,
-        exclude_mislabelled: bool = True,
-        decision: str = "otsu",
-        allow_empty: bool = False,
+        n_neighbors: int = VoteParams.n_neighbors,
+        n_steps: int = VoteParams.n_steps,
+        border_prior: float = VoteParams.border_prior,
+        smoothing: float = VoteParams.smoothing,
+        exclude_mislabelled: bool = VoteParams.exclude_mislabelled,
+        decision: str = VoteParams.decision,
+        allow_empty: bool = VoteParams.allow_empty,
         pos_label: int | str | bool | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors

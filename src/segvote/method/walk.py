@@ -32,7 +32,7 @@ def find_weights(
     graph: sparse.csr_matrix,
     prior: np.ndarray,
     voters: np.ndarray,
-    n_steps: int = 60,
+    n_steps: int,
     balance: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
     """(n,) weights of all segments after `n_steps` rounds among the voters, the largest 1.
@@ -61,12 +61,7 @@ def find_weights(
 
 
 def walk(
-    table: SegmentTable,
-    graph: sparse.csr_matrix,
-    prior: np.ndarray,
-    voters: np.ndarray,
-    exponent: float = 0.0,
-    n_steps: int = 60,
+    table: SegmentTable, graph: sparse.csr_matrix, prior: np.ndarray, voters: np.ndarray, exponent: float, n_steps: int
 ) -> np.ndarray:
     """(n_segments,) votes for every segment by the weights of `find_weights`; the highest of a voter is 1.
 
@@ -101,7 +96,7 @@ def walk_from_labels(
 # Background priors ----------------------------------------------------------------------------------------------------
 
 
-def measure_border_prior(border: np.ndarray, factor: float = 0.9) -> np.ndarray:
+def measure_border_prior(border: np.ndarray, factor: float) -> np.ndarray:
     """`factor`, in (0, 1], for segments whose length (n_segments,) on the image border is above 0, and 1 elsewhere.
 
     Without it a scene that all *with* images share, and no *without* image shows, wins over the object in it.

@@ -28,7 +28,7 @@ FAINT = 3.0  # lightness units: responses are logarithmic above it, so that cont
 def compare_histograms(histograms: np.ndarray, groups: np.ndarray, radius: float) -> np.ndarray:
     """(8, h, w, n_groups) root of the chi-square distance between the histograms of the two half-discs of a radius.
 
-    `histograms` (h, w, n_bins) is what each pixel adds to each bin; `groups` (n_bins, n_groups) is 1 where a bin
+    `histograms` (h, w, n_bins) is the part of each pixel in each bin; `groups` (n_bins, n_groups) is 1 where a bin
     belongs to a group, within which distances are summed: in 0 .. 1 when each group's bins of each pixel sum to one.
     """
     _, disc = make_wedges(radius)

@@ -17,7 +17,7 @@ from segvote.types import Segmentation
 
 
 def cut_tree(parents: np.ndarray, altitudes: np.ndarray, n_regions: int) -> np.ndarray:
-    """Merge segments, the most alike first, until n_regions are left.
+    """Merge segments, the most similar first, until n_regions are left.
 
     Returns (n,) int32 the region of each segment, numbered in the order of each region's first segment.
     """

@@ -21,7 +21,7 @@ def segment_felzenszwalb(image: np.ndarray, n_segments: int = 200) -> Segmentati
 
     The method has no number of segments, only a scale and a smallest size. A large scale leaves a few huge regions and
     many specks; a small scale with a large smallest size gives an even over-segmentation, whose number is known in
-    advance. Where more than n_segments come out, the most alike are merged by Ward's rule.
+    advance. Where more than n_segments come out, the most similar are merged by Ward's rule.
     """
     image = check_image(image, n_segments)
     smallest = image.shape[0] * image.shape[1] // (SMALLEST_IN_MEAN * n_segments)

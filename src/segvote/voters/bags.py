@@ -90,7 +90,7 @@ def spread_out(n_items: int, n_wanted: int) -> np.ndarray:
 
 
 def split_bags(values: np.ndarray, labels: np.ndarray) -> float:
-    """The threshold on bag scores with the fewest training errors, both labels weighing alike; the lowest of equals."""
+    """The threshold on bag scores with the fewest training errors, labels balanced; the lowest of equals."""
     order = np.argsort(values, kind="stable")
     ranked, labelled = values[order], labels[order]
     missed = np.cumsum(labelled) / max(labels.sum(), 1)  # *with* bags at or below the cut
@@ -118,7 +118,7 @@ class BagVoter(BaseVoter):
         self._bag_threshold = self._find_bag_threshold(bags)
 
     def _fit_bags(self, bags: Bags) -> None:
-        """Learn from whole bags; the voter keeps what `_score` needs."""
+        """Learn the state that `_score` uses from whole bags."""
         raise NotImplementedError
 
     def _score_bags(self, bags: Bags) -> np.ndarray:

@@ -1,8 +1,8 @@
 """The base class of voters: a scikit-learn estimator around one private idea; input is checked once, here.
 
-A voter implements ``_learn(segments)``, which keeps what its decision function needs, and ``_score(X, bags, prior)``,
-the decision function for any segments; training segments of their own bags are left out. The base class sets the
-threshold and gives `predict`, `predict_proba` and `explain` their common meaning.
+A voter implements ``_learn(segments)``, which learns the state of its decision function, and ``_score(X, bags,
+prior)``, the decision function for any segments; training segments of their own bags are left out. The base class sets
+the threshold and gives `predict`, `predict_proba` and `explain` their common meaning.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class BaseVoter(BaseEstimator):
         largest = max(float(X.max(initial=0)), -float(X.min(initial=0)))
         if 0 < largest < SMALLEST:
             raise BadInputError(
-                f"features of at most {largest:.1e} are too small to tell apart; multiply them, or scale them"
+                f"features of at most {largest:.1e} are too small to compare; multiply them, or scale them"
             )
         check_classification_targets(y)
         self.classes_, labels = encode_labels(y)
@@ -118,7 +118,7 @@ class BaseVoter(BaseEstimator):
         return 0
 
     def _learn(self, segments: Segments) -> None:
-        """Keep what `_score` needs."""
+        """Learn the state that `_score` uses."""
         raise NotImplementedError
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:

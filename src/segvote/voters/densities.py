@@ -131,7 +131,7 @@ class Evidence(BaseVoter):
         return np.concatenate([self._list_bag_votes(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
 
     def _list_bag_votes(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
-        """(n, n_bags) what every bag adds to log DD; 0 for one's own."""
+        """(n, n_bags) contributions of the bags to log DD; 0 for the own bag."""
         groups = self._groups
         background = np.add.reduceat(np.log1p(-self._measure(X)), groups.starts, axis=1).astype(np.float64)
         some_object = np.log(MISFILED - (1 - MISFILED) * np.expm1(background))

@@ -26,7 +26,7 @@ class _NearestNegatives(BaseVoter):
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
 
     def _measure_shares(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n, k) what each neighbour adds, 0 where there is none; (n, k) which negatives they are, or -1."""
+        """(n, k) contribution of each neighbour, 0 where there is none, and its number among the negatives, or -1."""
         squared, indices = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
         found = indices >= 0
         distances = np.sqrt(np.where(found, squared, 0.0))

@@ -35,7 +35,7 @@ class Prototypes:
     intercept: float = 0.0  # b
 
     def list_votes(self, X: np.ndarray) -> np.ndarray:
-        """(n, m) what every prototype adds."""
+        """(n, m) contribution of every prototype."""
         return measure_kernel(X, self.points, self.gamma) * self.amounts
 
     def vote(self, X: np.ndarray) -> np.ndarray:

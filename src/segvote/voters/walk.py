@@ -94,8 +94,8 @@ class Walk(NeighbourVoter):
 class AdaptedWalk(Walk):
     """`Walk` on features that are stretched along the direction which separates the bags, `direction_` (d,).
 
-    It is that of a logistic regression on the mean features of bags (`CAM`): what a step of training the last linear
-    layer of a network with its head on image labels changes.
+    It is that of a logistic regression on the mean features of bags (`CAM`). Training the last linear layer of a
+    network with its head on image labels changes features along it.
     """
 
     gain: float = 8.0  # how far features are stretched; 1 is `Walk`

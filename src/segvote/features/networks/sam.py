@@ -62,13 +62,14 @@ class Sam:
 
         Heat (h', w') and picture (H, W, 3) uint8 may have other sizes.
         """
-        n_parts, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+        _, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
         sides = fit_sides(mask.shape, GRID)
         embedding, redrawn = _embed(self.encoder, picture.tobytes(), picture.shape), mask.copy()
-        for part in _list_parts(stats[:n_parts, cv2.CC_STAT_AREA], mask.size):
-            region = parts == part
+        areas = stats[1:, cv2.CC_STAT_AREA]
+        for part in np.argsort(-areas, kind="stable")[:MAX_REGIONS]:
+            region = parts == part + 1
             cells = _shrink(region, sides)
-            if cells.any():
+            if areas[part] >= MIN_CELLS * mask.size / GRID**2 and cells.any():
                 prompt = make_prompt(cells, _shrink(mask, sides), cv2.resize(heat.astype(np.float32), sides[::-1]))
                 found = choose_mask(self.answer(embedding, prompt, mask.shape), region)
                 redrawn = redrawn if found is None else (redrawn & ~region) | found
@@ -167,13 +168,6 @@ def fit_sides(shape: Sequence[int], side: int) -> tuple[int, int]:
     """(height, width) in the ratio of a shape, the longer one `side`, rounded as SAM does."""
     scale = side / max(shape)
     return max(int(shape[0] * scale + 0.5), 1), max(int(shape[1] * scale + 0.5), 1)
-
-
-def _list_parts(areas: np.ndarray, n_pixels: int) -> list[int]:
-    """Numbers of the largest components by their areas (n_parts,), of which the first is the background."""
-    least = MIN_CELLS * n_pixels / GRID**2
-    largest = np.argsort(-areas[1:], kind="stable")[:MAX_REGIONS] + 1
-    return [int(part) for part in largest if areas[part] >= least]
 
 
 def _shrink(mask: np.ndarray, sides: tuple[int, int]) -> np.ndarray:
