@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -52,8 +53,24 @@ def check_names(settings: Settings) -> FeatureExtractor:
     return make_features(settings.features, **settings.feature_options)
 
 
-def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[Bag]:
-    """Segments and features of all bags, in their order; those in the run folder are used again."""
+def extract_bags(
+    run: RunFolder,
+    bags: Sequence[Bag],
+    settings: Settings,
+    extractor: FeatureExtractor,
+    resources: Resources,
+    label_maps: Path | None = None,
+) -> list[Bag]:
+    """Segments and features of all bags, in their order; those in the run folder are used again.
+
+    An extractor with a codebook is fitted to the images first; `label_maps` is a folder of the user's own segments.
+    """
+    words = learn_words(run, bags, settings, extractor, resources.progress)
+    return run_extractor(BagExtractor(run, settings, extractor, words, label_maps), bags, resources)
+
+
+def run_extractor(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[Bag]:
+    """As `extract_bags`, by an extractor that is fitted."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
     if not missing:
