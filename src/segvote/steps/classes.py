@@ -39,10 +39,9 @@ from segvote.run.settings import Settings
 from segvote.run.videos import get_poster_path
 from segvote.steps.annotate import is_done, write_run
 from segvote.steps.class_masks import write_index
-from segvote.steps.extract import BagExtractor
 from segvote.steps.label_maps import check_label_maps
 from segvote.steps.looks import list_levels
-from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, learn_words, list_problems
+from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
 from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote
@@ -84,9 +83,7 @@ class _Job:
     def carry_out(self, found: ClassFolders, label_maps: Path | None, strict: bool) -> None:
         # *With* images of any class get masks: their superpixels are computed along with the segments.
         bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
-        words = learn_words(self.folder, bags, self.settings, self.extractor, self.resources.progress)
-        bag_extractor = BagExtractor(self.folder, self.settings, self.extractor, words, label_maps)
-        segmented = extract_bags(bag_extractor, bags, self.resources)
+        segmented = extract_bags(self.folder, bags, self.settings, self.extractor, self.resources, label_maps)
         check_strict(segmented, strict)
         both = zip(found.images, segmented, strict=True)
         self.images = [replace(image, bag=bag) for image, bag in both if not bag.problem]

@@ -57,7 +57,7 @@ def export(
     folder : path or str, optional
         Where to write; default ``exports/FORMAT`` in the run folder.
     label : str, optional
-        What the object is called there; default: what the run calls it. Classes keep their names.
+        Name of the object in the export; default: that of the run. Classes keep their names.
     unsure : float
         Segments this close to the threshold become unsure pixels where the format has them: a share of the image's
         range of scores, 0: none.
