@@ -1,11 +1,11 @@
-"""What is each ingredient of the method worth, and each constant? On every set of the suite. Last line JSON.
+"""The worth of each ingredient of the method, and of each constant, on every set of the suite. Last line JSON.
 
     python benchmarks/ablation.py [DATA] [--sets cows,tile-fray] [--out build/suite]
 
-Each set whole and in three draws of 12 + 12 images, the latter also with the second opinion; what is there for folders
-that are not clean also with a tenth of both folders misfiled. The vote is held on features of the suite's runs; figures
-are CorLoc and mean overlap of whole segments, before masks are drawn along superpixels. For every constant and each set
-the value is then chosen on all other sets and judged on the one left out.
+Each set whole and in three draws of 12 + 12 images, the latter also with the second opinion; the exclusion
+of mislabelled images also with a tenth of both folders misfiled. The vote is held on features of the suite's runs;
+figures are CorLoc and mean overlap of whole segments, before masks are drawn along superpixels. For every constant and
+each set the value is then chosen on all other sets and judged on the one left out.
 """
 
 from __future__ import annotations

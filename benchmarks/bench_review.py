@@ -11,7 +11,7 @@ pixels    a lasso is drawn around the error, a connected region, whose lasso gai
           pixels of its outline, without holes;
 vote      the correction takes part in the vote, as on the page: it is propagated at once, and a vote is held after
           every fifth correction (``--every``);
-nobody    no other segment changes.
+alone     no other segment changes.
 
 Runs are those of `suite.py`; use a copy where they must not change. With ``--choose`` the first action is the choice of
 an extent for all images. The truth is used by the person and by the measure, nowhere else. The last line is JSON.
@@ -46,15 +46,15 @@ from segvote.run.strokes import Canvas
 from segvote.steps.reopening import reopen, vote
 from segvote.types import WITH
 
-# A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
+# A person clicks a region when so much of it is of the kind that the click declares; and a correction is worth a
 # click when it gains so much of the image's IoU.
 PURE, WORTH = 0.85, 0.01
 # How many pixels of the picture that was segmented a hand is off at most; and how many of the largest errors of each
 # kind the person compares.
 HAND, N_ERRORS = 2.0, 5
-OBJECT, BACKGROUND = 255, 0  # of the truth; what lies between is not judged
+OBJECT, BACKGROUND = 255, 0  # of the truth; other values are not judged
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
-WAYS = ("segments-vote", "pixels-vote", "segments-nobody", "pixels-nobody")
+WAYS = ("segments-vote", "pixels-vote", "segments-alone", "pixels-alone")
 # After how many actions masks are drawn and measured.
 DRAWN_AT = (0, 1, 10, 25, 50, 100)
 FOUND = 0.5  # IoU from which an image counts for CorLoc
@@ -102,7 +102,7 @@ class Person:
         return found
 
     def _list_lassos(self, bag: int, mask: np.ndarray) -> Iterator[tuple[Stroke, int]]:
-        """Lassos around the largest errors of each kind, and what each says."""
+        """Lassos around the largest errors of each kind, and their values."""
         there, not_there = self.truths[bag] == OBJECT, self.truths[bag] == BACKGROUND
         for wrong, value in ((there & ~mask, 1), (not_there & mask, 0)):
             _, parts, stats, _ = cv2.connectedComponentsWithStats(wrong.astype(np.uint8), connectivity=4)
@@ -237,7 +237,7 @@ class Corrector:
     def _vote(self, user_labels: np.ndarray) -> None:
         self.shown = apply_user(self.shown, replace(self.shown.user, user_labels=user_labels))
         self.n_corrections += 1
-        if self.consequence == "nobody":
+        if self.consequence == "alone":
             return
         if self.n_corrections % self.every == 0:
             self.refitted = self.review.held.refit(user_labels)

@@ -4,7 +4,7 @@
 
 - ``votes``: processor seconds of the method's vote over those of its search, by the number of segments.
 - ``fits``: processor seconds of every voter with its defaults on 5,000, 20,000 and 50,000 made segments of 64 features,
-  or *refused*, what a quadratic voter says to more pairs than it takes on.
+  or *refused*: a quadratic voter refuses too many pairs.
 - ``musk``, ``birdsong``: MIL_FOLDER holds ``musk1.csv`` (label, bag id, 166 features) and
   ``birdsong/hja_birdsong_*.txt``. Bag accuracy of ten-fold cross-validation, and average precision of the instances of
   *with* bags, species by species: mean, lowest, highest. Features are standardised, on musk1 by the training folds.
@@ -80,7 +80,7 @@ def time_fits(given: Given) -> dict[str, Any]:
 def time_fit(name: str, n_segments: int) -> float | str:
     n_each = n_segments // BAG_SIZE // 2
     X, y, bags, _ = make_bags(n_with=n_each, n_without=n_each, n_segments=BAG_SIZE, n_dims=N_FEATURES)
-    voter = VOTERS[name]()  # loads its libraries: not what is timed
+    voter = VOTERS[name]()  # loads its libraries, which is not timed
     try:
         return measure_seconds(lambda: voter.fit(X, y, bags=bags), time.process_time)[1]
     except TooLargeError:

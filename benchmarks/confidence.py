@@ -1,4 +1,4 @@
-"""Does a run say rightly how far to trust it? Its confidence, and the rates of `predict`. Last line JSON.
+"""The confidence of a run against its true figures, and the rates of `predict`. Last line JSON.
 
     python benchmarks/confidence.py [DATA] [--sets cows,steel-patches] [--out build/suite] [--draws 6] [--rates]
 
@@ -7,7 +7,7 @@ images of another scene (those of the next set); then random halves of its *with
 in which there is nothing to find. The vote is held on the features of the suite's runs; overlaps are of whole segments.
 
 With ``--rates``: does `predict` keep the false-positive rate asked for? Noise: images of 20 segments of 472 random
-features, 12, 20 and 40 in each folder, and 20 new ones; nothing tells the folders apart. Sets: half of the *without*
+features, 12, 20 and 40 in each folder, and 20 new ones; the folders do not differ. Sets: half of the *without*
 images are left out of the vote and asked about afterwards.
 """
 
@@ -36,7 +36,7 @@ NOISE_SIZES, N_SEGMENTS, N_DIMS, N_NEW = (12, 20, 40), 20, 472, 20
 
 @dataclass(frozen=True)
 class Measured:
-    """One vote: what it was of, its confidence, and its true figures (NaN where there is nothing to find)."""
+    """The confidence of one vote, and its true figures (NaN where there is nothing to find)."""
 
     name: str
     kind: str
@@ -78,7 +78,7 @@ def list_variants(one: SuiteArrays, other: SuiteArrays) -> Iterator[tuple[str, S
 
 
 def list_random(one: SuiteArrays, n_draws: int) -> Iterator[tuple[str, SuiteArrays]]:
-    """Halves of the *without* folder: nothing tells them apart but chance."""
+    """Random halves of the *without* folder."""
     rng, clean = np.random.default_rng(5), np.flatnonzero(~one.positive)
     for size in SIZES:
         for _ in range(n_draws):

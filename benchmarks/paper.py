@@ -6,11 +6,11 @@
 `make paper` runs it. On each set (with/, without/, masks/) it compares all voters with our segments and network, then
 measures the printed eKDE with every pair of bandwidths of its grid, with every rule that chooses them and around the
 window; then come visual words and the paper's own recipe (gPb, words, second voting). Of each folder it takes
-the same few images, evenly spread over the sorted names. Everything is kept in the work folder: stopped, it goes on
-where it was. The page keeps its text; only what stands between its markers is written again.
+the same few images, evenly spread over the sorted names. Results are kept in the work folder: an interrupted run
+continues. Only the tables between the markers of the page are written again.
 
 ``--study lengths``: all voters with features as long as they are and with blocks of length one, for docs/voters.md;
-what a class says in `wants_lengths` must be what the table says. ``--study adaptation``: features fitted to the image
+`wants_lengths` of each class follows this table. ``--study adaptation``: features fitted to the image
 labels first, ``x + (gain - 1) (u . x) u`` with u the direction of a linear classifier on the mean features of images.
 """
 
@@ -50,7 +50,7 @@ from segvote.voters import SYSTEMS
 from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, WINDOW
 
 OURS = Combination("ward", "lite0", "ekde")
-# Costs are told relative to this baseline of the paper.
+# Costs are relative to this baseline of the paper.
 COST_UNIT = Combination("ward", "lite0", "crane")
 OURS_FEATURES = (OURS.segmenter, OURS.features)
 # Columns of the paper's table: name to place.
@@ -113,7 +113,7 @@ def fill_page(path: Path, pages: Pages) -> None:
 
 
 def list_tables(pages: Pages) -> dict[str, str]:
-    """Marker to its text, with the date, of what was measured."""
+    """Marker to its table, with the date, for the parts that were measured."""
     rows: dict[str, list[list[str]]] = {}
     deep = [one for one in pages.combinations if (one.segmenter, one.features) == OURS_FEATURES]
     if deep:
@@ -154,7 +154,7 @@ def list_claim_rows(pages: Pages) -> list[list[str]]:
 
 
 def list_limit_rows(pages: Pages) -> list[list[str]]:
-    """The sets, and what their segments allow."""
+    """The sets, and the limits of their segments."""
     rows = [["set", "images with truth", "limit CorLoc", "limit mIoU"]]
     for name, comparison in pages.comparisons.items():
         limits = comparison.good[0].measure_limits()
@@ -301,15 +301,15 @@ def list_cost_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str
 
 
 def format_failures(pages: Pages) -> str:
-    """Combinations without a result, and what voters warned of: one line for each kind of warning."""
-    said: dict[str, list[str]] = {}
+    """Combinations without a result, and warnings of voters: one line for each kind."""
+    found: dict[str, list[str]] = {}
     for name, comparison in pages.comparisons.items():
         for one in comparison.results:
             for note in [one.reason] if one.reason else one.notes:
                 plain = re.sub(r"rho = [\d.]+", "rho", re.sub(r" after \d+ rounds", "", note))
                 method = " · ".join((one.combination.voter, one.combination.features, one.combination.segmenter))
-                said.setdefault(f"{method}: {plain}", []).append(name)
-    lines = [f"- {note} ({', '.join(dict.fromkeys(names))})" for note, names in said.items()]
+                found.setdefault(f"{method}: {plain}", []).append(name)
+    lines = [f"- {note} ({', '.join(dict.fromkeys(names))})" for note, names in found.items()]
     return "\n".join(lines or ["None."]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Draw the figures of README and docs/ that show what segvote does; the pictures come with scikit-image or are made.
+"""Draw the figures of README and docs/ that show results; the pictures come with scikit-image or are made.
 
     python benchmarks/plots.py [readme] [drawing] [collapse] [--out docs/images]
 

@@ -1,9 +1,9 @@
-"""The whole pipeline with its defaults on every set below a folder: one table, worst set first in mind.
+"""The whole pipeline with its defaults on every set below a folder, as one table.
 
     python benchmarks/suite.py [DATA] [--sets cows,steel-patches]
 
-A set is a folder with ``with/``, ``without/`` and ``masks/``. Runs lie in ``build/suite`` and are resumed; what was
-measured with the same settings and version is not measured again. *One choice* is the extent that is best for the set
+A set is a folder with ``with/``, ``without/`` and ``masks/``. Runs lie in ``build/suite`` and are resumed; figures
+are stored with the key of the run. *One choice* is the extent that is best for the set
 by its masks, with the figures of the masks drawn at it.
 
 `SuiteArrays` are the runs as arrays, for measurements that hold the vote many times on the same features.
@@ -78,7 +78,7 @@ def list_sets(data: Path, chosen: list[str]) -> list[Path]:
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
-    """The arguments that say which sets are measured."""
+    """The arguments that choose the sets."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
     parser.add_argument("--sets", default="", help="names, separated by commas")
@@ -96,7 +96,7 @@ def count_truth(run: Run, folder: Path) -> dict[int, CountedTruth]:
 
 
 def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
-    """Annotate and evaluate one set, or read what was measured before."""
+    """Annotate and evaluate one set, or read the stored figures."""
     started = time.perf_counter()
     run = annotate(folder / "with", folder / "without", out / folder.name, settings)
     seconds = time.perf_counter() - started
@@ -239,7 +239,7 @@ class SuiteArrays:
 
 
 def load_suite(given: argparse.Namespace) -> list[SuiteArrays]:
-    """The sets that were asked for; what is not annotated yet is."""
+    """The sets that were asked for, annotated."""
     names = [name for name in given.sets.split(",") if name]
     return [load_set(one, given.out) for one in list_sets(given.data, names)]
 

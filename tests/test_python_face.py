@@ -118,6 +118,12 @@ def test_an_array_that_is_no_picture_is_named():
         segvote.annotate_images([np.zeros((4, 4))], [np.zeros((4, 4), np.uint8)])
 
 
+def test_an_image_in_both_lists_is_named():
+    image = np.zeros((40, 40), np.uint8)
+    with pytest.raises(BadInputError, match="with image 0 and without image 0 are the same"):
+        segvote.annotate_images([image], [image])
+
+
 def test_review_opens_the_page_of_a_run(run, monkeypatch, capsys):
     served = []
     serve = lambda folder, port, announce: (served.append(folder), announce("http://x/"))  # noqa: E731

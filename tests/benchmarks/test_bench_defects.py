@@ -1,4 +1,4 @@
-"""The peer for defects: its memory spreads, what is unlike it stands out, and its figures are plain ones."""
+"""The peer for defects: its memory spreads, defects stand out, and its figures are exact."""
 
 import sys
 from pathlib import Path

@@ -1,28 +1,24 @@
-"""What the tests of the documentation read: pages, their links, headings and blocks of code."""
+"""Pages of the documentation: their links, headings and blocks of code."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("research/*.md"))]
-FENCE = re.compile(
-    r"^(?P<indent> *)(?P<fence>```+|~~~+)(?P<language>[^\n]*)\n(?P<code>.*?)^(?P=indent)(?P=fence) *$", re.M | re.S
-)
-INDENTED = re.compile(r"(?:^\n|\A)((?:^    .*\n(?:\n(?=    ))?)+)", re.M)
-LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+(?:\([^()]*\))?)\)")
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block of code: where it begins, its language, its text without the indentation."""
-
+class Block(NamedTuple):
     line: int
-    language: str
+    language: str  # empty for an indented block
     code: str
 
 
@@ -35,34 +31,19 @@ def read_page(path: Path) -> str:
 
 
 def list_blocks(text: str) -> list[Block]:
-    """Fenced blocks, and indented ones with the language ``""``."""
-    blocks = [_make_block(text, found.start(), found["language"], found["code"]) for found in FENCE.finditer(text)]
-    # Indented code only outside fences, which are blanked without moving any line.
-    rest = FENCE.sub(lambda found: "\n" * found[0].count("\n"), text)
-    blocks += [_make_block(rest, found.start(1), "", found[1]) for found in INDENTED.finditer(rest)]
-    return sorted(blocks, key=lambda block: block.line)
-
-
-def _make_block(text: str, start: int, language: str, code: str) -> Block:
-    margin = min((len(line) - len(line.lstrip()) for line in code.splitlines() if line.strip()), default=0)
-    lines = [line[margin:] for line in code.splitlines()]
-    return Block(text.count("\n", 0, start) + 1, language.strip(), "\n".join(lines))
+    """Blocks of code."""
+    found = [token for token in MarkdownIt().parse(text) if token.type in ("fence", "code_block")]
+    return [Block(token.map[0] + 1, token.info.strip(), token.content) for token in found]
 
 
 def list_links(text: str) -> list[str]:
-    """Targets of links and pictures outside code."""
-    without_code = re.sub(r"(`+)(?!`).*?\1", "", FENCE.sub("", text), flags=re.S)
-    return LINK.findall(without_code) + LINK.findall(
-        "\n".join(re.findall(r"\[`[^\n]*?\]\([^)\s]+\)", FENCE.sub("", text)))
-    )
+    """Targets of links and pictures."""
+    children = [child for token in MarkdownIt().parse(text) for child in token.children or ()]
+    return [unquote(str(child.attrGet("href") or child.attrGet("src"))) for child in children if child.attrs]
 
 
 def list_anchors(text: str) -> set[str]:
     """Names that headings have as targets, as GitHub and Sphinx make them."""
-    headings = re.findall(r"^#{1,6} +(.+?) *#*$", FENCE.sub("", text), re.M)
-    return {make_slug(heading) for heading in headings}
-
-
-def make_slug(heading: str) -> str:
-    words = re.sub(r"[^\w\- ]", "", heading.lower())
-    return words.strip().replace(" ", "-")
+    tokens = MarkdownIt().parse(text)
+    headings = [text.content for head, text in itertools.pairwise(tokens) if head.type == "heading_open"]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}

@@ -21,6 +21,7 @@ NOT_RUN = {
     ("compare.md", "segvote.compare("): "takes minutes; tests/steps compares on small scenes",
 }
 TINY = {"size": (96, 72), "object_area": (0.1, 0.2)}
+QUICK = Settings(features="color", n_segments=40, size=96, label="cow")
 CODE = [(page.name, block) for page in PAGES for block in list_blocks(page.read_text()) if block.language == "python"]
 
 
@@ -39,7 +40,7 @@ def stage(tmp_path_factory):
         for target in targets:
             shutil.copytree(folder / source, folder / target)
     shutil.copy(folder / "with/with-003.png", folder / "with/blurred.jpg")
-    annotate(folder / "with", folder / "without", folder / "out", Settings(label="cow"), n_jobs=1)
+    annotate(folder / "with", folder / "without", folder / "out", QUICK, n_jobs=1)
     return folder
 
 
@@ -48,6 +49,7 @@ def given(stage, tmp_path, monkeypatch):
     """Names that a page may take for granted, in a copy of the stage."""
     shutil.copytree(stage, tmp_path / "stage")
     monkeypatch.chdir(tmp_path / "stage")
+    monkeypatch.setattr("segvote._api.Settings", lambda: QUICK)  # the defaults of annotate take half a minute
     for function in (annotate, annotate_classes, predict, update):
         # A block is no script: processes could not be started from it.
         monkeypatch.setitem(function.__kwdefaults__, "n_jobs", 1)

@@ -1,4 +1,4 @@
-"""Sums over segments give what the pixels give."""
+"""Sums over segments equal sums over pixels."""
 
 import numpy as np
 import pytest

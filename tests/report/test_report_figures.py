@@ -1,4 +1,4 @@
-"""Figures: bars stand for what was counted."""
+"""Figures: bars stand for counts."""
 
 import re
 import xml.etree.ElementTree as ET

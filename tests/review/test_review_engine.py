@@ -34,7 +34,7 @@ def click(engine, bag=0, segments=(0, 1), value=1):
 
 
 def test_the_page_can_be_used_before_the_votes_are_counted(run):
-    engine = Engine(run)  # not started: nobody counts
+    engine = Engine(run)  # not started
     np.testing.assert_array_equal(engine.snapshot.decisions, run.votes["decisions"])
     engine.set_segments(0, [3], 1)
     assert engine.snapshot.decisions[3] and engine.corrections.n_undo == 1
@@ -96,9 +96,7 @@ def test_a_click_is_answered_while_another_is_voted_on(engine, run, monkeypatch)
 
 
 def test_the_last_image_of_a_kind_cannot_be_moved(engine):
-    wait_for(engine, 0)
-    for bag in range(5):
-        wait_for(engine, engine.move([bag], "without"))
+    engine.move(range(5), "without")
     with pytest.raises(BadInputError, match="both kinds"):
         engine.move([5], "without")
 
@@ -133,10 +131,8 @@ def test_a_voter_that_cannot_vote_again_votes_anew(scenes, tmp_path):
     engine.stop()
 
 
-def hold_votes(monkeypatch):
-    """Events: the engine has begun to count, and may go on."""
-    begun, released = threading.Event(), threading.Event()
-    count = Voting.open
+def test_a_correction_while_the_votes_are_counted_is_voted_on(run, monkeypatch):
+    begun, released, count = threading.Event(), threading.Event(), Voting.open
 
     def open_later(self):
         count(self)
@@ -144,11 +140,6 @@ def hold_votes(monkeypatch):
         assert released.wait(PATIENCE_SECONDS)
 
     monkeypatch.setattr(Voting, "open", open_later)
-    return begun, released
-
-
-def test_a_correction_while_the_votes_are_counted_is_voted_on(run, monkeypatch):
-    begun, released = hold_votes(monkeypatch)
     engine = Engine(run)
     engine.start()
     assert begun.wait(PATIENCE_SECONDS)

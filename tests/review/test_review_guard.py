@@ -76,6 +76,7 @@ def test_a_file_may_lead_to_the_page_and_to_nothing_else(client):
         ("set", {"bag": 0, "segments": [0], "value": 7}),
         ("set", {"bag": "0", "segments": [0], "value": 1}),
         ("set", {"bag": 0, "segments": [0], "value": 1, "path": "/etc/passwd"}),
+        ("set", {"bag": 0, "segments": [0], "value": 1, "frame": -7}),
         ("set", []),
         ("accept", {"bags": [0]}),
         ("accept", {"bags": [0, 0], "value": True}),

@@ -17,14 +17,10 @@ def engine(run):
     """Two squares and a bridge between them are the mask of the first image; nobody votes."""
     engine = Engine(run)
     engine.clear([0])
-    for box in ((20, 20, 50, 50), (70, 20, 100, 50), (50, 30, 70, 36)):
-        engine.paint(0, "polygon", make_box(*box), 1)
+    for left, top, right, bottom in ((20, 20, 50, 50), (70, 20, 100, 50), (50, 30, 70, 36)):
+        engine.paint(0, "polygon", [left, top, right, top, right, bottom, left, bottom], 1)
     yield engine
     engine.log.close()
-
-
-def make_box(left, top, right, bottom):
-    return [left, top, right, top, right, bottom, left, bottom]
 
 
 CUT = np.array([(60.5, 10.0), (60.5, 60.0)])

@@ -152,15 +152,6 @@ def test_two_fingers_zoom_and_label_nothing(page, run_copy):
     assert read_actions(run_copy / "review.sqlite") == []
 
 
-def test_a_stroke_outside_the_image_says_so_and_disappears(page, run_copy):
-    page.keyboard.press("r")
-    page.evaluate("() => segvote.store.radius = 0.5")
-    box = page.locator("#canvas").bounding_box()
-    page.mouse.click(box["x"] + 3, box["y"] + 3)
-    page.locator("#toast", has_text="covers no pixel").wait_for()
-    assert read_actions(run_copy / "review.sqlite") == []
-
-
 def test_the_overview_sorts_filters_and_acts_on_many(page, run_copy):
     page.keyboard.press("c")
     page.locator("#grid-filter").select_option("all")

@@ -1,10 +1,11 @@
-"""Smart click and the corners of a lasso on the real page, in headless Chromium."""
+"""Smart click, lasso and extent on the page in headless Chromium."""
 
 import numpy as np
 import pytest
-from browsing import NEEDS_BROWSER, click, locate, open_image, read_mask, wait_heard, wait_until_drawn
+from browsing import NEEDS_BROWSER, click, locate, open_image, read_mask, wait_heard, wait_until_drawn, write_masks
 
 from segvote.run.correction_log import read_actions
+from segvote.run.run import Run
 
 pytest.importorskip("playwright.sync_api")
 pytestmark = NEEDS_BROWSER
@@ -19,44 +20,12 @@ def page(address, open_page):
     return page
 
 
-@pytest.fixture
-def lasso(page):
-    """The exact lasso on an image set as background, three corners of a square set."""
-    page.evaluate("() => segvote.store.selected.add(0)")
-    page.keyboard.press("c")
-    page.keyboard.press("b")
-    wait_heard(page, 1)
-    page.keyboard.press("c")
-    open_image(page)
-    page.keyboard.press("l")
-    page.keyboard.press("q")
-    click(page, *SQUARE[:3])
-    return page
-
-
-def close(page):
-    """Close the lasso; the mask then."""
-    click(page, SQUARE[0])
-    wait_until_drawn(page, 2)
-    return read_mask(page)
-
-
-def double_click(page, place):
-    page.mouse.dblclick(*locate(page, *place))
-
-
-def find_middle(mask):
-    """x and y of the pixel of a mask that is nearest to its mean."""
-    places = np.argwhere(mask)
-    row, column = places[np.argmin(np.abs(places - places.mean(axis=0)).sum(axis=1))]
-    return column + 0.5, row + 0.5
-
-
 def test_a_smart_click_paints_a_region_and_is_undone(page, run_copy):
     before = read_mask(page)
+    places = np.argwhere(before)
+    row, column = places[np.argmin(np.abs(places - places.mean(axis=0)).sum(axis=1))] + 0.5
     page.keyboard.press("p")
-    assert page.locator("#canvas").get_attribute("data-tool") == "smart"
-    click(page, find_middle(before))
+    click(page, (column, row))
     wait_until_drawn(page, 1)
     after = read_mask(page)
     assert (before & ~after).any() and not (after & ~before).any()
@@ -67,15 +36,60 @@ def test_a_smart_click_paints_a_region_and_is_undone(page, run_copy):
     np.testing.assert_array_equal(read_mask(page), before)
 
 
-def test_a_lasso_of_clicked_corners_is_closed_by_the_first(lasso):
-    click(lasso, (90, 80))
-    lasso.keyboard.press("Backspace")
-    click(lasso, SQUARE[3])
-    mask = close(lasso)
+@pytest.mark.parametrize("close", ["click on the first corner", "double click", "Enter"])
+def test_a_lasso_of_clicked_corners_is_closed(page, close):
+    page.evaluate("() => segvote.store.selected.add(0)")
+    for key in ("c", "b"):  # set as background in the overview
+        page.keyboard.press(key)
+    wait_heard(page, 1)
+    page.keyboard.press("c")
+    open_image(page)
+    for key in ("l", "q"):  # exactly as drawn
+        page.keyboard.press(key)
+    click(page, *SQUARE[:3], (90, 80))
+    page.keyboard.press("Backspace")
+    if close == "double click":
+        page.mouse.dblclick(*locate(page, *SQUARE[3]))
+    else:
+        click(page, SQUARE[3])
+    if close == "Enter":
+        page.keyboard.press("Enter")
+    elif close != "double click":
+        click(page, SQUARE[0])
+    wait_until_drawn(page, 2)
+    mask = read_mask(page)
     assert mask[21:49, 21:59].all() and not mask[52:].any()
 
 
-def test_a_double_click_elsewhere_closes_the_lasso(lasso):
-    double_click(lasso, SQUARE[3])
-    wait_until_drawn(lasso, 2)
-    assert read_mask(lasso)[21:49, 21:59].all()
+def count_selected(page):
+    return page.evaluate("() => segvote.store.images.map((image) => image.state.filter((one) => one & 4).length)")
+
+
+def get_chosen(page):
+    return page.locator("#extents button[aria-pressed=true]").inner_text()
+
+
+def test_an_extent_is_chosen_undone_written_and_reloaded(address, open_page, run_copy):
+    page = open_page(address)
+    first = count_selected(page)
+    assert get_chosen(page) == "2"
+    page.locator("#extents button[data-level='6']").click()
+    wait_heard(page, 1)
+    widest = count_selected(page)
+    assert get_chosen(page) == "6" and sum(widest) > sum(first)
+    page.keyboard.press("z")
+    wait_heard(page, 2)
+    assert count_selected(page) == first and get_chosen(page) == "2"
+    page.keyboard.press("Shift+Z")
+    wait_heard(page, 3)
+    current = page.evaluate("() => segvote.store.current")
+    page.keyboard.press("(")
+    wait_heard(page, 4)
+    assert "extent 5" in page.locator("#image-extent").inner_text()
+    write_masks(page)
+    assert Run(run_copy).extent == 6
+    shown = count_selected(page)
+    assert [bag.n_selected for bag in Run(run_copy).bags] == shown
+    again = open_page(address)
+    assert get_chosen(again) == "6" and count_selected(again) == shown
+    assert again.evaluate("(bag) => segvote.store.status.extents[bag]", current) == 5

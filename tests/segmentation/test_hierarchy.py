@@ -5,7 +5,7 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.kernels.pixels import convert_to_lab
-from segvote.segmentation.hierarchy import build_segmentation, crop_tree, cut_tree, join_trees, link_ward
+from segvote.segmentation.hierarchy import crop_tree, cut_tree, join_trees, link_ward
 from segvote.segmentation.labels import list_edges, measure_means, relabel_connected
 from segvote.segmentation.ward import segment_ward
 
@@ -118,12 +118,6 @@ def test_means_are_those_of_each_segments_pixels(shape, n_channels):
 def test_no_region_at_all_is_refused():
     with pytest.raises(BadInputError, match="at least 1"):
         cut_tree(np.zeros(1, int), np.zeros(1), 0)
-
-
-def test_a_label_map_is_merged_to_the_number_asked_for():
-    image, labels = make_scene()
-    assert build_segmentation(image, labels, 5).n_segments == 5
-    np.testing.assert_array_equal(build_segmentation(image, labels).labels, labels)
 
 
 @pytest.mark.parametrize("n_trees", [1, 2, 3, 5])

@@ -128,11 +128,16 @@ def test_a_folder_of_something_else_is_refused(own_scenes, run_copy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "choice", [{"voter": "nobody"}, {"features": "smell"}, {"segmenter": "scissors"}, {"decision": "dice"}]
+    ("choice", "message"),
+    [
+        *(({name: "unknown"}, "the known ones are") for name in ("voter", "features", "segmenter", "decision")),
+        ({"voter": "crane", "unsure": True}, "expected --voter ekde with --unsure, got crane"),
+        ({"finish": True}, "expected a voter with --finish"),
+    ],
 )
-def test_unknown_names_are_refused_before_any_work(scenes, tmp_path, choice):
-    with pytest.raises(UnknownNameError, match="the known ones are"):
-        run_quick(scenes, tmp_path / "out", replace(QUICK, **choice))
+def test_wrong_names_are_refused_before_any_work(scenes, tmp_path, choice, message):
+    with pytest.raises((BadInputError, UnknownNameError), match=message):
+        run_quick(scenes, tmp_path / "out", replace(QUICK, voter_options={}, **choice))
     assert not (tmp_path / "out").exists()
 
 

@@ -10,9 +10,7 @@ from PIL import Image
 
 from segvote import annotate, predict
 from segvote.errors import DamagedFileError, UnknownNameError
-from segvote.review.masks import draw_segments
-from segvote.review.snapshot import Snapshot
-from segvote.run.record import DrawingChoice
+from segvote.review.engine import Engine
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 
@@ -51,7 +49,6 @@ def cracked(tmp_path_factory):
 def test_cracks_are_drawn_as_lines_and_the_record_says_why(cracked):
     run = Run(cracked / "run")
     assert run.drawing.way == "lines" and run.drawing.filter[:2] == (0, -1)
-    assert run.record.drawing == DrawingChoice("lines", run.drawing.reason)
     assert "longer than wide" in run.drawing.reason
     assert max(bag.area for bag in run.bags) < 0.06
 
@@ -80,23 +77,10 @@ def test_prediction_draws_in_the_way_of_the_run(cracked, tmp_path):
     assert drawn and max(drawn) < 2 * max(bag.area for bag in run.bags)
 
 
-def test_the_page_draws_what_the_files_hold(cracked):
+def test_the_page_draws_the_masks_of_the_files(cracked):
     run = Run(cracked / "run")
-    votes, n = run.votes, len(run)
-    snapshot = Snapshot.__new__(Snapshot)
-    known = {
-        "scores": votes["scores"],
-        "decisions": votes["decisions"].astype(bool),
-        "thresholds": votes["thresholds"],
-        "user_labels": np.full(len(votes["scores"]), -1, dtype=np.int8),
-        "positive": np.array([bag.bag_label == "with" for bag in run.bags]),
-        "offsets": run.offsets,
-    }
-    for name, value in known.items():
-        object.__setattr__(snapshot, name, value)
-    for bag in range(n):
-        drawn = draw_segments(run, snapshot, bag)
-        assert np.array_equal(cv2.resize(drawn.astype(np.uint8), (320, 240), interpolation=0) > 0, run.read_mask(bag))
+    engine = Engine(run)
+    assert all(np.array_equal(engine.draw_mask(bag), run.read_mask(bag)) for bag in range(len(run)))
 
 
 def test_a_damaged_drawing_is_named(cracked, tmp_path):

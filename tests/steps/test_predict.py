@@ -114,15 +114,12 @@ def test_bad_images_are_named_and_images_that_went_leave_no_mask(finished_run, n
         assert stems == {f"{one.stem}.{ending}" for one in after.images}
 
 
-def test_folders_of_others_are_left_alone(finished_run, new_scenes, scenes, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").write_text("dear")
+def test_folders_of_others_are_left_alone(finished_run, new_scenes, scenes, predicted, tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(BadInputError, match=r"letter\.txt"):
-        predict(finished_run.folder.path, new_scenes / "images", tmp_path / "mine", n_jobs=1)
-    predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", n_jobs=1)
+        predict(finished_run.folder.path, new_scenes / "images", tmp_path, n_jobs=1)
     with pytest.raises(BadInputError, match="another folder"):
-        predict(finished_run.folder.path, scenes / "with", tmp_path / "new", n_jobs=1)
-    predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=0.3, n_jobs=1)
+        predict(finished_run.folder.path, scenes / "with", predicted.path, n_jobs=1)
 
 
 @pytest.mark.parametrize(

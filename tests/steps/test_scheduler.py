@@ -49,14 +49,12 @@ def test_workers_write_the_same_bytes(address, scenes, finished_run, tmp_path, m
     assert found == read_files(finished_run.folder.path)
 
 
-def test_results_come_in_order_from_other_processes(address):
+def test_results_and_errors_come_from_other_processes(address):
     found = list(run_on_all(lambda item: (item, os.getpid()), range(30), Resources(scheduler=address)))
     assert [item for item, _ in found] == list(range(30))
     assert os.getpid() not in {process for _, process in found}
     assert list(run_on_all(abs, [], Resources(scheduler=address))) == []
 
-
-def test_an_error_of_a_worker_arrives_as_it_was_raised(address):
     def fail(item):
         raise BadInputError(f"not {item}")
 

@@ -1,11 +1,9 @@
-"""Whole files made into nonsense, from a seed: values of JSON replaced, bytes turned, cut, doubled."""
+"""Nonsense from a seed: values of JSON replaced, bytes changed, cut, doubled."""
 
 import json
 from copy import deepcopy
 
-from segvote.errors import SegvoteError
-
-# What JSON can say and `json.dumps` would not: numbers beyond floats, constants that are none, nesting without end.
+# Text that `json.dumps` does not write: numbers beyond floats, other constants, deep nesting.
 RAW = (
     *("NaN", "-Infinity", "1e999", "9" * 400, "-" + "9" * 400, "9" * 5000, "1." + "1" * 400, '"\\ud800"', "-0"),
     *("[" * 300 + "]" * 300, "[" * 100_000 + "]" * 100_000, '{"a": ' * 300 + "1" + "}" * 300),
@@ -59,19 +57,3 @@ def damage(data, rng):
     if kind < 0.3:
         return bytes(data[:start] + data[end:])
     return bytes(data[:end] + data[start:]) if kind < 0.4 else bytes(data)
-
-
-def survives(call):
-    """Whether a call works or raises an error of segvote; of any other error, file and line are printed."""
-    try:
-        call()
-    except SegvoteError:
-        return True
-    except Exception as error:
-        places, step = [], error.__traceback__
-        while step is not None:
-            places.append((step.tb_frame.f_code.co_filename, step.tb_lineno))
-            step = step.tb_next
-        print(type(error).__name__, f"{error!s:.300}", [place for place in places if "/segvote/" in place[0]][-1:])
-        return False
-    return True

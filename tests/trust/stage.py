@@ -36,7 +36,7 @@ PRELOADED = [
         "uvicorn",
     ),
     *("segvote._api", "segvote.cli.annotate", "segvote.cli.compare", "segvote.cli.export", "segvote.cli.predict"),
-    *("segvote.evaluation.evaluate", "segvote.report.evaluation", "segvote.report.experiment_pages"),
+    *("segvote.evaluation.evaluate", "segvote.report.experiments"),
     *("segvote.review.serving.routes", "segvote.segmentation.ward", "segvote.steps.export", "segvote.steps.importing"),
 ]
 

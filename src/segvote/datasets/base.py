@@ -90,9 +90,10 @@ def find_folder(root: Path | str, *wanted: str) -> Path:
     Archives unpack into a folder, and either that or the one around it may be given.
     """
     root = Path(root)
-    for folder in chain([root], *(sorted(root.glob(below)) for below in ("*/", "*/*/"))):
-        if all(any(folder.glob(pattern)) for pattern in wanted):
-            return folder
+    for level in ([root], root.glob("*/"), root.glob("*/*/")):
+        for folder in sorted(level):
+            if all(any(folder.glob(pattern)) for pattern in wanted):
+                return folder
     raise BadInputError(f"expected {' and '.join(wanted)} in {root} or below; give the unpacked data set")
 
 

@@ -20,16 +20,10 @@ from PIL import Image
 FINER = 4  # shapes are drawn so many times larger and averaged down, which gives soft edges
 CARD_SIDE = 240  # longest side of a card in pixels
 CARD_PICTURES = (
-    ("skimage", "data/astronaut.png"),
-    ("skimage", "data/camera.png"),
-    ("skimage", "data/chelsea.png"),
-    ("skimage", "data/hubble_deep_field.jpg"),
-    ("skimage", "data/ihc.png"),
-    ("skimage", "data/page.png"),
-    ("skimage", "data/retina.jpg"),
-    ("skimage", "data/rocket.jpg"),
-    ("sklearn", "datasets/images/china.jpg"),
-)
+    "skimage/data/astronaut.png", "skimage/data/camera.png", "skimage/data/chelsea.png",
+    "skimage/data/hubble_deep_field.jpg", "skimage/data/ihc.png", "skimage/data/page.png", "skimage/data/retina.jpg",
+    "skimage/data/rocket.jpg", "sklearn/datasets/images/china.jpg",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,11 +46,12 @@ class Cutout:
 
 
 @cache
-def open_bundled(package: str, name: str, mode: str = "RGB") -> np.ndarray:
+def open_bundled(name: str, mode: str = "RGB") -> np.ndarray:
     """Read a picture that lies in an installed package: float32 in [0, 1], shared, not writeable."""
+    package, _, below = name.partition("/")
     spec = find_spec(package)  # the folder without the slow import of the package
     assert spec is not None and spec.submodule_search_locations is not None
-    with Image.open(Path(spec.submodule_search_locations[0], name)) as picture:
+    with Image.open(Path(spec.submodule_search_locations[0], below)) as picture:
         pixels = np.asarray(picture.convert(mode), dtype=np.float32) / 255
     pixels.flags.writeable = False
     return pixels
@@ -70,8 +65,7 @@ def cut_object(name: str, rng: np.random.Generator) -> Cutout:
 
 def cut_card(rng: np.random.Generator) -> Cutout:
     """Cut a picture card with a rim out of a drawn part of a drawn picture, printed in colours of its own."""
-    package, name = CARD_PICTURES[rng.integers(len(CARD_PICTURES))]
-    picture = open_bundled(package, name)
+    picture = open_bundled(CARD_PICTURES[rng.integers(len(CARD_PICTURES))])
     height, width = (min(picture.shape[:2]) * 0.65 * rng.uniform(0.15, 1) * rng.uniform(0.7, 1, size=2)).astype(int)
     top, left = rng.integers(picture.shape[0] - height), rng.integers(picture.shape[1] - width)
     card = picture[top : top + height, left : left + width]
@@ -91,7 +85,7 @@ def cut_card(rng: np.random.Generator) -> Cutout:
 @cache
 def _cut_cup() -> list[Cutout]:
     """The coffee cup: saucer and rim are ellipses, the end of the spoon a small polygon."""
-    picture = open_bundled("skimage", "data/coffee.png")
+    picture = open_bundled("skimage/data/coffee.png")
     alpha = _draw_ellipses(picture, [((278, 218.7), (401, 336), 5.7), ((291, 115), (236, 193), 5)])
     spoon = np.array([(398, 82), (402, 69), (412, 67), (420, 69), (423, 76), (414, 112), (400, 130)])
     cv2.fillPoly(alpha, [spoon], 1.0, cv2.LINE_AA)
@@ -101,7 +95,7 @@ def _cut_cup() -> list[Cutout]:
 @cache
 def _cut_flower() -> list[Cutout]:
     """The dahlia: orange before green, the largest piece without its holes."""
-    picture = open_bundled("sklearn", "datasets/images/flower.jpg")[:356]  # below it another one begins
+    picture = open_bundled("sklearn/datasets/images/flower.jpg")[:356]  # below it another one begins
     parts, _ = scipy.ndimage.label(picture[..., 0] - picture[..., 2] > 0.16)
     largest = parts == np.bincount(parts.ravel())[1:].argmax() + 1
     without_stalk = scipy.ndimage.binary_opening(scipy.ndimage.binary_fill_holes(largest), iterations=9)
@@ -111,26 +105,21 @@ def _cut_flower() -> list[Cutout]:
 @cache
 def _cut_coins() -> list[Cutout]:
     """The coins by their own contours, in silver, gold and copper."""
-    grey = open_bundled("skimage", "data/coins.png", "L")
+    grey = open_bundled("skimage/data/coins.png", "L")
     smooth = scipy.ndimage.gaussian_filter(grey, 2)
     # The plate under the coins is lit unevenly: each coin is brighter than the darkest shade around it.
     shade = scipy.ndimage.gaussian_filter(scipy.ndimage.minimum_filter(smooth, 61), 20)
     bright = scipy.ndimage.binary_opening(scipy.ndimage.binary_fill_holes(smooth - shade > 0.16), iterations=8)
     parts, n_parts = scipy.ndimage.label(bright)
-    masks = [parts == index for index in range(1, n_parts + 1)]
+    coins = [_soften(parts == index) for index in range(1, n_parts + 1) if _is_round(parts == index)]
     metals = np.array([(0.97, 0.98, 1.0), (1.0, 0.83, 0.42), (0.96, 0.6, 0.42)], dtype=np.float32)
-    return [
-        _trim(np.clip(grey[..., None] * metal * 1.15, 0, 1), _soften(mask))
-        for mask in masks
-        if _is_round(mask)
-        for metal in metals
-    ]
+    return [_trim(np.clip(grey[..., None] * metal * 1.15, 0, 1), coin) for coin in coins for metal in metals]
 
 
 @cache
 def _cut_horse() -> list[Cutout]:
     """The silhouette of a horse, as paper of several colours."""
-    alpha = 1 - open_bundled("skimage", "data/horse.png", "L")
+    alpha = 1 - open_bundled("skimage/data/horse.png", "L")
     colours = np.array([(0.1, 0.1, 0.12), (0.93, 0.9, 0.84), (0.2, 0.35, 0.55)], dtype=np.float32)
     return [_trim(np.broadcast_to(colour, (*alpha.shape, 3)), alpha, max_turn=40) for colour in colours]
 
@@ -138,7 +127,7 @@ def _cut_horse() -> list[Cutout]:
 @cache
 def _cut_badge() -> list[Cutout]:
     """The logo of scikit-image, a disc."""
-    logo = open_bundled("skimage", "data/logo.png")
+    logo = open_bundled("skimage/data/logo.png")
     return [_trim(logo, _draw_ellipses(logo, [((249.5, 249.5), (482, 482), 0)]))]
 
 
@@ -153,7 +142,7 @@ def _draw_ellipses(picture: np.ndarray, ellipses: list[tuple]) -> np.ndarray:
 @cache
 def _cut_plate() -> list[Cutout]:
     """The picture of a retina, a disc in the colours of the cup."""
-    retina = cv2.resize(open_bundled("skimage", "data/retina.jpg"), (400, 400), interpolation=cv2.INTER_AREA)
+    retina = cv2.resize(open_bundled("skimage/data/retina.jpg"), (400, 400), interpolation=cv2.INTER_AREA)
     return [_trim(retina, _draw_ellipses(retina, [((199.5, 199.5), (384, 384), 0)]))]
 
 

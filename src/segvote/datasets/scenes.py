@@ -31,10 +31,10 @@ N_SHOWN = 400  # pixels of a ground's picture, which has 512, that fill the widt
 
 # Ground: picture, and pairs of colours for its dark and its light parts.
 GROUNDS: dict[str, tuple[str, tuple]] = {
-    "brick": ("data/brick.png", (((0.25, 0.11, 0.08), (0.86, 0.60, 0.48)), ((0.22, 0.22, 0.24), (0.80, 0.78, 0.74)))),
-    "grass": ("data/grass.png", (((0.07, 0.13, 0.03), (0.68, 0.80, 0.36)), ((0.17, 0.14, 0.05), (0.86, 0.80, 0.50)))),
-    "gravel": ("data/gravel.png", (((0.12, 0.11, 0.11), (0.88, 0.85, 0.81)), ((0.20, 0.13, 0.08), (0.93, 0.80, 0.64)))),
-    "sand": ("data/moon.png", (((0.52, 0.40, 0.25), (0.98, 0.89, 0.70)), ((0.42, 0.42, 0.42), (0.93, 0.92, 0.90)))),
+    "brick": ("brick.png", (((0.25, 0.11, 0.08), (0.86, 0.60, 0.48)), ((0.22, 0.22, 0.24), (0.80, 0.78, 0.74)))),
+    "grass": ("grass.png", (((0.07, 0.13, 0.03), (0.68, 0.80, 0.36)), ((0.17, 0.14, 0.05), (0.86, 0.80, 0.50)))),
+    "gravel": ("gravel.png", (((0.12, 0.11, 0.11), (0.88, 0.85, 0.81)), ((0.20, 0.13, 0.08), (0.93, 0.80, 0.64)))),
+    "sand": ("moon.png", (((0.52, 0.40, 0.25), (0.98, 0.89, 0.70)), ((0.42, 0.42, 0.42), (0.93, 0.92, 0.90)))),
 }
 
 
@@ -249,7 +249,7 @@ def paint_ground(
 
 def _paint_texture(name: str, height: int, width: int, rng: np.random.Generator, n_shown: int) -> np.ndarray:
     file_name, tints = GROUNDS[name]
-    grey = open_bundled("skimage", file_name, "L")
+    grey = open_bundled(f"skimage/data/{file_name}", "L")
     scale = rng.uniform(0.7, 1.3) * width / n_shown
     turned = _cut_window(grey, rng.uniform(0, 360), scale, rng.uniform(150, 362, size=2), height, width)
     low, high = np.quantile(grey, [0.01, 0.99])

@@ -150,14 +150,9 @@ def _draw_crack(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarra
     return _measure_distance(side, parts, 0.4, rng)
 
 
-def _draw_stain(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
-    """A round blot with a soft outline."""
-    return _measure_blob(side, n_pixels, 0.1, rng)
-
-
 def _draw_worn(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
     """A ragged patch, longer than wide."""
-    return _measure_blob(side, n_pixels, 0.2, rng, stretch=float(rng.uniform(1.5, 2.5)))
+    return _measure_blob(side, n_pixels, rng, roughness=0.2, stretch=float(rng.uniform(1.5, 2.5)))
 
 
 def _draw_spots(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
@@ -205,7 +200,7 @@ def _measure_distance(side: int, lines: list[np.ndarray], roughness: float, rng:
 
 
 def _measure_blob(
-    side: int, n_pixels: int, roughness: float, rng: np.random.Generator, stretch: float = 1.0
+    side: int, n_pixels: int, rng: np.random.Generator, roughness: float = 0.1, stretch: float = 1.0
 ) -> np.ndarray:
     """Distance from a centre in radii of the blob, its outline made uneven by noise."""
     radius = np.sqrt(n_pixels / np.pi)
@@ -237,6 +232,6 @@ DEFECTS: dict[str, tuple[Draw, Damage]] = {
     "crack": (_draw_crack, lambda surface, rng: 0.25 * surface + 0.75 * rng.uniform(0.02, 0.08)),
     "scratch": (_draw_scratch, lambda surface, rng: 0.35 * surface + 0.65 * rng.uniform(0.85, 0.95)),
     "spots": (_draw_spots, lambda surface, rng: 0.15 * surface + 0.85 * rng.uniform(0.95, 1.0)),
-    "stain": (_draw_stain, lambda surface, rng: surface * np.array([0.62, 0.45, 0.28]) * rng.uniform(0.9, 1.1)),
+    "stain": (_measure_blob, lambda surface, rng: surface * np.array([0.62, 0.45, 0.28]) * rng.uniform(0.9, 1.1)),
     "worn": (_draw_worn, _wear),
 }

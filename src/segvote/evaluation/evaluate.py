@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from segvote.errors import BadInputError
 from segvote.evaluation.segments import (
-    BoxedFrames,
+    BoxedSegments,
     CountedTruth,
     count_image,
     count_video,
@@ -115,7 +114,7 @@ class Evaluation:
         return sum_instances(known) if known else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name; `corloc` is what the paper calls average precision."""
+        """The figures by name; `corloc` is the paper's average precision."""
         corloc, miou = bootstrap_mean(self.ious > self.threshold), bootstrap_mean(self.ious)
         pixels = [image.pixels for image in self.images if image.pixels is not None]
         return {
@@ -232,7 +231,7 @@ def _evaluate_run(run: Run, truth: Path | str, label: str | None, threshold: flo
     for index, measure in count_along(list(measures.items()), "evaluate", len(measures), progress):
         result, counted[index] = measure()
         results.append(result)
-    criterion = "box" if any(isinstance(one, BoxedFrames) for one in counted.values()) else "mask"
+    criterion = "box" if any(isinstance(one, BoxedSegments) for one in counted.values()) else "mask"
     scores = [run.votes["scores"][run.get_slice(index)] for index in counted]
     ranking = rank_segments(scores, list(counted.values()))
     return Evaluation(results, ranking, threshold, criterion, measure_extents(run, counted, threshold))
@@ -292,17 +291,16 @@ def _measure_image(run: Run, index: int, read: TruthReader, divisions: Divisions
 def _measure_video(run: Run, index: int, frames: Mapping[str, TruthReader]) -> tuple[ImageResult, CountedTruth]:
     """Compare the frame masks of a video with masks by the stems of their frames, one frame in memory at a time."""
     bag, ious, common, union = run.bags[index], [], 0, 0
+    counted = count_video(run, index, frames)  # which refuses boxes
     for stem, read in frames.items():
         truth = read().mask
-        if truth is None:
-            raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
+        assert truth is not None
         mask = read_mask(run.folder.mask_path(f"{bag.stem}/{stem}")) == 255
         mask = resize_labels(mask, truth.shape)  # type: ignore[arg-type]
         is_object, is_visible = split_truth(truth)
         ious.append(measure_iou(mask, truth))
         common += int((mask & is_object).sum())
         union += int(((mask & is_visible) | is_object).sum())
-    counted = count_video(run, index, frames)
     limit = float(measure_ious([measure_limit(counted)])[0])
     volume = common / union if union else 1.0
     return ImageResult(bag.name, volume, limit, frame_iou=float(np.mean(ious))), counted

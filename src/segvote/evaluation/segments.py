@@ -43,31 +43,31 @@ class MaskedSegments:
 
 
 @dataclass(frozen=True)
-class BoxedFrames:
-    """Segments of an image or a video whose boxes are known."""
+class BoxedSegments:
+    """Segments of an image whose boxes are known."""
 
-    # Of each frame: label map (h, w) at working size, and (n, 4) boxes at its scale.
-    frames: tuple[tuple[np.ndarray, np.ndarray], ...]
-    n_segments: int  # of the whole video
+    labels: np.ndarray  # (h, w) at working size
+    boxes: np.ndarray  # (n, 4) at its scale
 
     @cached_property
     def areas(self) -> np.ndarray:
-        """(n_segments,) pixels in the frames with boxes."""
-        return np.sum([np.bincount(labels.ravel(), minlength=self.n_segments) for labels, _ in self.frames], axis=0)
+        """(n_segments,) pixels."""
+        return np.bincount(self.labels.ravel())
 
     @cached_property
     def fractions(self) -> np.ndarray:
         """(n_segments,) part of each segment that lies in a box."""
-        boxed = [labels[_paint_boxes(boxes, labels.shape)] for labels, boxes in self.frames]
-        return np.bincount(np.concatenate(boxed), minlength=self.n_segments) / np.maximum(self.areas, 1)
+        inside = np.zeros(self.labels.shape, dtype=bool)
+        for x0, y0, x1, y1 in np.rint(self.boxes).astype(int):
+            inside[max(y0, 0) : y1, max(x0, 0) : x1] = True
+        return np.bincount(self.labels.ravel(), weights=inside.ravel()) / np.maximum(self.areas, 1)
 
     def measure(self, selected: np.ndarray) -> Overlap:
-        """Best overlap of the box around the selected segments with a true box, out of one for each frame."""
-        found = [measure_box_overlap(selected[labels], boxes) for labels, boxes in self.frames]
-        return sum(found), float(len(found))
+        """Best overlap of the box around the selected segments with a true box, out of one."""
+        return measure_box_overlap(selected[self.labels], self.boxes), 1.0
 
 
-CountedTruth = MaskedSegments | BoxedFrames
+CountedTruth = MaskedSegments | BoxedSegments
 
 
 def measure_limit(counted: CountedTruth) -> Overlap:
@@ -87,7 +87,7 @@ def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> 
         return MaskedSegments(*label_by_truth(labels, truth.mask))
     assert truth.boxes is not None
     scale = np.array([labels.shape[1] / shape[1], labels.shape[0] / shape[0]] * 2)
-    return BoxedFrames(((labels, truth.boxes * scale),), int(labels.max()) + 1)
+    return BoxedSegments(labels, truth.boxes * scale)
 
 
 def count_image(run: Run, index: int, truth: Truth) -> CountedTruth:
@@ -102,13 +102,11 @@ def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> Count
     keys = KeyFrames.open(run.folder, bag.segments, bag.features)
     frames = zip(list_frame_stems(source, keys.arrays["frame_indices"]), carry_frames(keys, source), strict=True)
     carried = ((stem, one.labels) for stem, one in frames if stem in truth)
-    counted = [count_segments(labels, truth[stem](), (bag.height, bag.width)) for stem, labels in carried]
-    boxed = [frame for one in counted if isinstance(one, BoxedFrames) for frame in one.frames]
-    if boxed:
-        return BoxedFrames(tuple(boxed), bag.n_segments)
     inside, areas = np.zeros((2, bag.n_segments))
-    for one in counted:
-        assert isinstance(one, MaskedSegments)
+    for stem, labels in carried:
+        one = count_segments(labels, truth[stem](), (bag.height, bag.width))
+        if isinstance(one, BoxedSegments):
+            raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
         inside[: len(one.areas)] += one.inside  # the last segments may not be in a frame
         areas[: len(one.areas)] += one.areas
     return MaskedSegments(inside / np.maximum(areas, 1), areas)
@@ -156,10 +154,3 @@ def find_main_box(mask: np.ndarray) -> np.ndarray:
     sizes = np.bincount(parts.ravel())
     sizes[0] = 0
     return find_box(parts == np.argmax(sizes)) if sizes.any() else find_box(mask)
-
-
-def _paint_boxes(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    mask = np.zeros(shape, dtype=bool)
-    for x0, y0, x1, y1 in np.rint(boxes).astype(int):
-        mask[max(y0, 0) : y1, max(x0, 0) : x1] = True
-    return mask

@@ -60,6 +60,10 @@ class BowFeatures(FeatureExtractor):
         return self
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        import faiss
+
+        if self.words_ is None:
+            raise BadInputError("bow has no words yet: call fit with the run's images, or set_state with stored words")
         points, shape = self._describe_points(image), self._choose_shape(image)
         under = [
             np.minimum(((centres + 0.5) * label_side / side).astype(int), label_side - 1)
@@ -67,7 +71,7 @@ class BowFeatures(FeatureExtractor):
         ]
         owners = np.broadcast_to(labels[np.ix_(*under)], points.descriptors.shape[:3])
         has_word = points.descriptors.any(axis=3)
-        words = self._find_words(points.descriptors[has_word])
+        words = faiss.knn(points.descriptors[has_word], self.words_, 1)[1][:, 0]
         keys, n_segments = owners[has_word].astype(np.int64) * self.n_words + words, int(labels.max()) + 1
         counts = np.bincount(keys, minlength=n_segments * self.n_words).reshape(n_segments, -1).astype(np.float32)
         histograms = np.sqrt(counts) if self.root else counts
@@ -93,13 +97,6 @@ class BowFeatures(FeatureExtractor):
     def _describe_points(self, image: np.ndarray) -> DenseSift:
         gray = cv2.cvtColor(resize_image(image, *self._choose_shape(image)), cv2.COLOR_RGB2GRAY)
         return compute_dense_sift(gray, self.step)
-
-    def _find_words(self, descriptors: np.ndarray) -> np.ndarray:
-        if self.words_ is None:
-            raise BadInputError("bow has no words yet: call fit with the run's images, or set_state with stored words")
-        import faiss
-
-        return faiss.knn(descriptors, self.words_, 1)[1][:, 0]
 
 
 def sample_rows(shards: Iterable[np.ndarray], n_rows: int, rng: np.random.Generator) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,7 +22,6 @@ FEATURES = Registry(
     },
 )
 HUGGING_FACE = "hf:"
-TRUTH = {"true": True, "false": False}
 
 
 def split_features(name: str) -> list[str]:
@@ -54,14 +53,11 @@ def parse_feature_options(name: str, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _parse_value(text: str) -> Any:
-    if "," in text:
-        return [_parse_value(part) for part in text.split(",")]
-    if text.lower() in TRUTH:
-        return TRUTH[text.lower()]
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
+    try:
+        values = json.loads(f"[{text.lower()}]")
+    except ValueError:
+        return text
+    return values[0] if len(values) == 1 else values
 
 
 def make_features(name: str, **options: Any) -> FeatureExtractor:

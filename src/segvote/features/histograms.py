@@ -70,6 +70,9 @@ def _find_nodes(values: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.n
 RADII = (1, 2, 4)
 N_PATTERNS = 59
 CIRCLE = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))  # rows and columns, in radii
+# Of each code of eight bits: changes around the circle, and its word.
+N_CHANGES = np.array([(code ^ ((code >> 1) | (code & 1) << 7)).bit_count() for code in range(256)])
+WORDS = np.where(N_CHANGES <= 2, np.cumsum(N_CHANGES <= 2) - 1, N_PATTERNS - 1).astype(np.uint8)
 
 
 class LbpFeatures(FeatureExtractor):
@@ -97,18 +100,7 @@ def find_patterns(gray: np.ndarray, radius: int) -> np.ndarray:
     for bit, (row, column) in enumerate(CIRCLE):
         top, left = radius * (1 + row), radius * (1 + column)
         codes |= (padded[top : top + height, left : left + width] > gray).astype(np.uint8) << bit
-    return _WORDS[codes]
-
-
-def _make_words() -> np.ndarray:
-    words = np.full(256, N_PATTERNS - 1, np.uint8)
-    n_changes = [(code ^ ((code >> 1) | (code & 1) << 7)).bit_count() for code in range(256)]
-    uniform = np.flatnonzero(np.array(n_changes) <= 2)
-    words[uniform] = np.arange(len(uniform))
-    return words
-
-
-_WORDS = _make_words()
+    return WORDS[codes]
 
 
 def _count_patterns(patterns: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Container
 from math import ceil
 from pathlib import Path
 
@@ -36,8 +37,8 @@ CLOSE_ENOUGH = (0.88, 1.1)
 SEEN = 896
 
 
-def list_images(folder: Path | str) -> list[Path]:
-    """Image files below `folder`, by extension in any case, sorted by their path below it (with forward slashes).
+def list_images(folder: Path | str, extensions: Container[str] | None = None) -> list[Path]:
+    """Files below `folder` by extension, those of images unless given, sorted by their path below it.
 
     Hidden files and folders are left out. Linked folders are followed, each folder once, so links in a circle end.
     Links to nothing, pipes and devices are listed: reading them gives the reason, so no image is missing silently.
@@ -60,7 +61,7 @@ def list_images(folder: Path | str) -> list[Path]:
         found += [
             Path(root, name)
             for name in _list_visible(files)
-            if os.path.splitext(name)[1].lower() in list_readable_extensions()
+            if os.path.splitext(name)[1].lower() in (extensions or list_readable_extensions())
         ]
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.ndimage import binary_erosion
 
 from segvote.errors import SegvoteError
 from segvote.evaluation.comparison import Combination, Comparison, Result
-from segvote.evaluation.truth import Truth, TruthReader, find_truth
+from segvote.evaluation.truth import TruthReader, find_truth
 from segvote.io.arrays import read_arrays
 from segvote.io.images import list_images, read_image, resize_image, resize_labels
 from segvote.io.masks import OBJECT
-from segvote.io.overlays import blend_heat
+from segvote.io.overlays import blend_heat, blend_mask
 from segvote.report.markup import escape
 from segvote.report.thumbnails import format_picture
 from segvote.run.run_folder import RunFolder
@@ -22,7 +21,6 @@ from segvote.types import WITH, WITHOUT
 
 SIZE = 150  # longest side of a picture
 N_EXAMPLES = 6  # images of each folder in Figure 1
-OUTLINE = (230, 30, 30)  # of the truth
 
 
 def format_examples(with_folder: Path, without_folder: Path, readers: Mapping[str, TruthReader]) -> str:
@@ -45,18 +43,12 @@ def _format_example(path: Path, folder: Path, readers: Mapping[str, TruthReader]
     try:
         picture = resize_image(read_image(path), SIZE)
         reader = find_truth(readers, f"{WITH}/{name}")
-        return format_picture(picture if reader is None else _outline(picture, reader()), name)
+        mask = None if reader is None else reader().mask
+        if mask is not None:  # boxes are not drawn
+            picture = blend_mask(picture, resize_labels(mask == OBJECT, picture.shape[:2]))
+        return format_picture(picture, name)
     except SegvoteError as error:  # an unreadable picture costs its cell, not the page
         return escape(f"{name}: {error}")
-
-
-def _outline(picture: np.ndarray, truth: Truth) -> np.ndarray:
-    """The picture with the border of the true object in one colour; boxes are not drawn."""
-    if truth.mask is None:
-        return picture
-    inside = resize_labels((truth.mask == OBJECT).astype(np.uint8), picture.shape[:2]).astype(bool)
-    edge = inside & ~binary_erosion(inside, iterations=2)
-    return np.where(edge[:, :, None], np.array(OUTLINE, dtype=np.uint8), picture)
 
 
 def format_heat_maps(comparison: Comparison, names: Mapping[Combination, str], n_images: int, n_methods: int) -> str:

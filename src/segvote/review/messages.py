@@ -46,7 +46,7 @@ class _SetSegments(Message):
     bag: int
     segments: Numbers
     value: int
-    frame: int = -1  # of an image, or the poster of a video
+    frame: Annotated[int, Meta(ge=-1)] = -1  # of an image, or the poster of a video
 
 
 class _Paint(Message):

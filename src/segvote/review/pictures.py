@@ -140,8 +140,6 @@ class Frames:
             self._check(bag, frame)
             with self._reading:
                 return self._carry_kept(bag, frame)
-        if frame < -1:
-            raise BadInputError(f"expected the number of a frame; got {frame}")
         labels: np.ndarray = self.run.read_segments(bag)["labels"]
         return labels
 

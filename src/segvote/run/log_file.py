@@ -19,6 +19,7 @@ from segvote.memory_budget import check_budget, measure_on_disk
 COMPANIONS = ("", "-journal", "-shm", "-wal")
 FORMAT = 5
 WAIT_SECONDS = 10.0
+UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS actions (
@@ -95,14 +96,10 @@ def explain_failure(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", None)
         if code in (None, sqlite3.SQLITE_ERROR):  # a value is no text, or a column is missing
             raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
-        if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        if code & 0xFF in UNWRITABLE:
             raise UnwritableFileError(
-                f"cannot write {path} ({error}); this action was not saved: get permission to write to the run folder, "
-                "or copy it to a place of your own"
-            ) from error
-        if code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            raise UnwritableFileError(
-                f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, then repeat"
+                f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, or get "
+                "permission to write to the run folder, then repeat"
             ) from error
         raise BusyRunError(f"{path} cannot be used now ({error}); close what holds it and try again") from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

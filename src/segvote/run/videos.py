@@ -6,7 +6,6 @@ vote one after the other, numbered over all of them; a segment of another key fr
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +17,15 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
+from segvote.io.images import list_images
 from segvote.io.masks import read_mask
-from segvote.io.video.reading import is_frame_folder, is_numbered_folder, is_video_file, list_frames
+from segvote.io.video.reading import (
+    VIDEO_EXTENSIONS,
+    is_frame_folder,
+    is_numbered_folder,
+    is_video_file,
+    list_frames,
+)
 from segvote.run.output_names import name_frames
 from segvote.types import Annotation, Part
 
@@ -51,7 +57,9 @@ def split_videos(folder: Path, images: Sequence[Path], frames: str = "auto") -> 
         raise BadInputError(f"frames must be one of {', '.join(FRAMES)}; got {frames!r}")
     folders = _find_frame_folders(folder, images, frames)
     rest = [path for path in images if path.parent not in folders]
-    return sorted([*rest, *folders, *_find_films(folder)], key=lambda path: path.relative_to(folder).as_posix())
+    return sorted(
+        [*rest, *folders, *list_images(folder, VIDEO_EXTENSIONS)], key=lambda path: path.relative_to(folder).as_posix()
+    )
 
 
 def _find_frame_folders(folder: Path, images: Sequence[Path], frames: str) -> set[Path]:
@@ -64,15 +72,6 @@ def _find_frame_folders(folder: Path, images: Sequence[Path], frames: str) -> se
     numbered = {one for one in candidates if is_numbered_folder(one)}
     videos = {one for one in numbered if is_frame_folder(one)}
     return numbered if 2 * len(videos) > len(numbered) else videos
-
-
-def _find_films(folder: Path) -> list[Path]:
-    """Film files below a folder, hidden ones left out."""
-    found = []
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(parent, name) for name in files if not name.startswith(".") and is_video_file(name)]
-    return found
 
 
 def name_key_frame(key: str, index: int) -> str:

@@ -17,16 +17,16 @@ from segvote.kernels import Neighbours
 from segvote.run.bags import Bag, list_bags
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.output_names import remove_stale
-from segvote.run.record import BagRecord, DrawingChoice, Inputs, Problem, describe_search, make_record
+from segvote.run.record import BagRecord, Inputs, Problem, describe_search, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.steps.drawing.choosing import fetch_drawing
-from segvote.steps.extract import BagExtractor, make_segments_key
+from segvote.steps.extract import make_segments_key
 from segvote.steps.label_maps import check_label_maps
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
 from segvote.steps.model import write_model
-from segvote.steps.prepare import check_names, extract_bags, keep_readable, learn_words, list_problems
+from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
 from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.vote import fetch_neighbours, hold_vote, keep_neighbours, load_method
 from segvote.steps.workers import Resources
@@ -74,7 +74,7 @@ def update_run(
 ) -> Run:
     """Look again at the folders and the corrections of a run; see `segvote.update`."""
     run = RunFolder(folder)
-    run.read_record()  # what is no run folder is refused before a lock is put into it
+    run.read_record()  # another folder is refused before a lock is put into it
     with run.lock():
         record = run.read_record()
         inputs, settings = record.inputs, read_settings(record.settings, run.record_path)
@@ -120,7 +120,7 @@ class Job:
 
     def carry_out(self, bags: Sequence[Bag]) -> Run:
         """Segment, extract features, vote, decide and write all bags, in their order."""
-        # Before anything else is in the folder, the record says to which inputs it belongs.
+        # The record comes first: it names the inputs that the folder belongs to.
         if not self.run.record_path.exists():
             self.run.write_record(make_record(self.inputs, self.settings, ""))
         self.run.log(step="start", version=__version__, n_bags=len(bags), settings=self.settings.to_dict())
@@ -144,8 +144,7 @@ class Job:
         return False
 
     def _extract(self, level: Settings, extractor: FeatureExtractor, bags: Sequence[Bag]) -> list[Bag]:
-        words = learn_words(self.run, bags, level, extractor, self.resources.progress)
-        return extract_bags(BagExtractor(self.run, level, extractor, words, self.label_maps), bags, self.resources)
+        return extract_bags(self.run, bags, level, extractor, self.resources, self.label_maps)
 
     def _vote_closely(self, bags: Sequence[Bag], corrections: Corrections) -> _Look:
         """The vote at the first level, or at a closer one that is wanted and better."""
@@ -213,7 +212,6 @@ def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resourc
     found = {
         "search": describe_search(voted.held.recall),
         "confidence": confidence,
-        "drawing": DrawingChoice(drawing.way, drawing.reason, drawing.refine, drawing.refine_sha256),
         "extent": extent,
     }
     run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **found))

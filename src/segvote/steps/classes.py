@@ -29,7 +29,7 @@ from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
 from segvote.progress import count_along
 from segvote.run.bags import Bag, name_bags
-from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, find_class_record, list_class_images
+from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, list_class_images
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.output_names import remove_stale
 from segvote.run.record import ClassesRecord, ClassRecord, Inputs, Problem, list_versions, make_record
@@ -39,10 +39,9 @@ from segvote.run.settings import Settings
 from segvote.run.videos import get_poster_path
 from segvote.steps.annotate import is_done, write_run
 from segvote.steps.class_masks import write_index
-from segvote.steps.extract import BagExtractor
 from segvote.steps.label_maps import check_label_maps
 from segvote.steps.looks import list_levels
-from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, learn_words, list_problems
+from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
 from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote
@@ -66,7 +65,7 @@ def annotate_class_folders(
     found = list_class_images(root, settings)
     with folder.lock():
         _check_input(folder, root)  # again: another process may have begun there meanwhile
-        if not find_class_record(folder).exists():
+        if not folder.classes_path.exists():
             _write_record(folder, root, complete=False)
         job.carry_out(found, check_label_maps(segments), strict)
     return ClassRuns(folder.path)
@@ -84,9 +83,7 @@ class _Job:
     def carry_out(self, found: ClassFolders, label_maps: Path | None, strict: bool) -> None:
         # *With* images of any class get masks: their superpixels are computed along with the segments.
         bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
-        words = learn_words(self.folder, bags, self.settings, self.extractor, self.resources.progress)
-        bag_extractor = BagExtractor(self.folder, self.settings, self.extractor, words, label_maps)
-        segmented = extract_bags(bag_extractor, bags, self.resources)
+        segmented = extract_bags(self.folder, bags, self.settings, self.extractor, self.resources, label_maps)
         check_strict(segmented, strict)
         both = zip(found.images, segmented, strict=True)
         self.images = [replace(image, bag=bag) for image, bag in both if not bag.problem]
@@ -162,19 +159,19 @@ def _make_class_record(runs: dict[str, Run], index: int, image: ClassImage, stem
 
 def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any) -> None:
     record = ClassesRecord(__version__, list_versions(), name_path_or_uri(root), complete, **content)
-    write_json(find_class_record(folder), record)
+    write_json(folder.classes_path, record)
 
 
 def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
     with contextlib.suppress(BadInputError):
-        record = convert_record(read_json(find_class_record(folder)), ClassesRecord, folder.path)
+        record = convert_record(read_json(folder.classes_path), ClassesRecord, folder.path)
         files = [folder.coco_path, *map(folder.mask_path, stems)]
         return record.complete and record.key == key and all(path.is_file() for path in files)
     return False
 
 
 def _check_input(folder: RunFolder, root: Path) -> None:
-    folder.check_input(find_class_record(folder), root, "holds no run on classes", "belongs to a run on other classes")
+    folder.check_input(folder.classes_path, root, "holds no run on classes", "belongs to a run on other classes")
 
 
 def share_parts(source: RunFolder, target: RunFolder, bags: Sequence[Bag]) -> None:

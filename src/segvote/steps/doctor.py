@@ -26,8 +26,7 @@ from segvote.run.record import Problem
 from segvote.run.run import Run, format_confidence
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.steps.extract import BagExtractor
-from segvote.steps.prepare import check_names, extract_bags, keep_readable, learn_words
+from segvote.steps.prepare import check_names, extract_bags, keep_readable
 from segvote.steps.reopening import Voted, reopen, vote
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote
@@ -103,9 +102,7 @@ def diagnose_folders(
     bags = list_all_bags(Path(with_folder), Path(without_folder), settings)
     with open_scratch() as folder:
         run = RunFolder(folder)
-        words = learn_words(run, bags, settings, extractor, progress)
-        bag_extractor = BagExtractor(run, settings, extractor, words)
-        segmented = extract_bags(bag_extractor, bags, Resources(n_jobs, progress=progress))
+        segmented = extract_bags(run, bags, settings, extractor, Resources(n_jobs, progress=progress))
         duplicates = find_duplicates([one for one in segmented if not one.problem], progress)
         # An image in both folders is evidence for neither.
         shared = {bag.name for pair in duplicates if pair.exact and pair.across for bag in (pair.one, pair.other)}

@@ -44,7 +44,7 @@ class SegmentExplanation:
     threshold: float  # score above which segments of this bag are selected
     selected: bool
     user_label: int  # -1, 0 or 1
-    lines: tuple[VoteLine, ...]  # the greatest amount first, whatever its sign
+    lines: tuple[VoteLine, ...]  # the largest absolute amount first
     constant: float  # the intercept
 
     def list_best(self, sign: int) -> list[VoteLine]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,6 @@ from msgspec import structs
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.arrays import read_arrays
-from segvote.io.images import resize_labels
-from segvote.masks import Decided
 from segvote.method.extents import N_LEVELS, Extents, decide_levels
 from segvote.method.table import apply_labels
 from segvote.run.bags import Bag
@@ -20,13 +19,11 @@ from segvote.run.corrections import Corrections, label_segments, make_result_key
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.strokes import lay_over
 from segvote.steps.annotate import update_run
-from segvote.steps.drawing.superpixels import draw_stored
 from segvote.steps.model import write_model_extent
 from segvote.steps.reopening import list_run_bags
 from segvote.steps.workers import Resources
-from segvote.steps.write import Decision, list_tasks, write_pictures, write_votes
+from segvote.steps.write import Decision, draw_task, list_tasks, write_pictures, write_votes
 
 
 def change_extent(run: Run | Path | str, level: int, image: str = "", resources: Resources = Resources()) -> Run:
@@ -44,10 +41,11 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
     digest = run.bags[run.find(image)].digest if image else ""
     with folder.lock():
         corrections = read_corrections(folder)
-        is_current = _name_result(run, corrections) == run.record.key
+        is_current = run.record.key == make_result_key(run.settings, list_run_bags(run, corrections), corrections)
         # A repeated command is one choice: one undo takes it back.
         if not _is_chosen(corrections, digest, level):
-            _append(folder, Action("extent", digest, image, level))
+            with closing(CorrectionLog(folder.corrections_path)) as log:
+                log.append(Action("extent", digest, image, level))
         elif is_current:
             return run
         if is_current and not any(bag.n_frames for bag in run.bags):
@@ -95,22 +93,7 @@ def draw_extent(run: Run, index: int, level: int) -> np.ndarray:
     bags = list_run_bags(run, corrections)
     decision = _decide(run, bags, replace(corrections, extent=check_level(level), extents={}))
     task = list_tasks(bags, _read_areas(run), decision, corrections)[index]
-    labels = read_arrays(run.folder.segments_path(task.record.segments), ("labels",))["labels"]
-    decided, shape = Decided(labels, task.heat, task.decisions, task.fixed), (task.record.height, task.record.width)
-    drawn = draw_stored(run.folder, task.record.segments, run.find_image(index), decided, run.drawing, max(shape))
-    return lay_over(resize_labels(drawn, shape), task.strokes)
-
-
-def _append(folder: RunFolder, action: Action) -> None:
-    log = CorrectionLog(folder.corrections_path)
-    try:
-        log.append(action)
-    finally:
-        log.close()
-
-
-def _name_result(run: Run, corrections: Corrections) -> str:
-    return make_result_key(run.settings, list_run_bags(run, corrections), corrections)
+    return draw_task(run.folder, task, run.read_segments(index)["labels"], run.drawing)
 
 
 def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:

@@ -40,7 +40,7 @@ Reader = Callable[[int], tuple[np.ndarray, tuple[int, int]]]
 
 
 def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
-    """Name of a bag's segments: the content of its image or video and all that decides its segmentation."""
+    """Key of a bag's segments, by the content of its image or video and the settings of the segmentation."""
     sampling = {"video": VIDEO_VERSION, "every": settings.every, "fps": settings.fps} if bag.is_video else {}
     return make_key(
         version=SEGMENTS_VERSION,
@@ -77,7 +77,7 @@ def read_lazily(bag: Bag) -> Reader:
 class BagExtractor:
     """Segments bags and extracts their features into a run folder; a process pool calls it once per bag.
 
-    The extractor of features is fitted where it needs that; `state_key` names what it learned from the run's images.
+    The extractor of features is fitted where it needs that; `state_key` is the key of its codebook.
     `label_maps` is a folder of the user's own segments, which replace the segmenter.
     """
 
@@ -120,7 +120,7 @@ class BagExtractor:
         return self.sum_up(bag, key, segments)
 
     def name_features(self, segments_key: str) -> str:
-        """Name of the features of segments: those, and all that decides how features are extracted."""
+        """Key of the features of segments, by those, the extractor and its codebook."""
         return make_key(
             version=FEATURES_VERSION, segments=segments_key, features=self.extractor.get_key(), state=self.state_key
         )

@@ -1,9 +1,10 @@
-"""Images in memory to masks in memory: an `annotate` in a temporary folder."""
+"""Images in memory to masks in memory; no file is written."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,26 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.files import open_scratch
-from segvote.io.images import read_image, resize_labels
+from segvote.features import FeatureExtractor
+from segvote.features.base import check_outputs
+from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.progress_bar import choose_progress
+from segvote.kernels.pixels import convert_to_lab
+from segvote.masks import Decided, Drawing, scale_heat
+from segvote.masks.lines import LINE_SIZE, measure_peaks
+from segvote.method.extents import apply_levels, find_extents
+from segvote.method.vote import Vote
 from segvote.progress import Progress
-from segvote.run.run import Run
-from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate_folders
-from segvote.steps.workers import Resources
-from segvote.types import WITH, WITHOUT
+from segvote.run.settings import CONTRAST, Settings
+from segvote.steps.drawing.choosing import name_refiner
+from segvote.steps.drawing.prior import prefer_contrast
+from segvote.steps.drawing.superpixels import draw_image
+from segvote.steps.extract import segment_image
+from segvote.steps.looks import is_better, list_levels, wants_closer_look
+from segvote.steps.prepare import check_names
+from segvote.steps.table import build_table
+from segvote.steps.vote import Held, hold_vote
+from segvote.steps.workers import Resources, run_on_all
 
 
 @dataclass(frozen=True)
@@ -56,14 +68,16 @@ def annotate_images(
     n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[ImageMask]:
-    """Masks of the object that some images show and others do not; no file is left behind.
+    """Masks of the object that some images show and others do not; no file is written.
+
+    Masks are drawn as regions or whole segments, never as lines: for those use `annotate`.
 
     Parameters
     ----------
     with_images, without_images : sequence
         Arrays, (h, w) or (h, w, 3) uint8, paths, or PIL images, in any mixture; none in both.
     settings : Settings, optional
-        How; default: as the command line's.
+        Default: those of the command line.
     n_jobs : int
         Number of processes; the answer does not depend on it.
     progress : callable, optional
@@ -89,28 +103,80 @@ def annotate_images(
     >>> bool(found[0].mask[30, 40]), bool(found[0].mask[5, 5])
     (True, False)
     """
-    given = {WITH: with_images, WITHOUT: without_images}
-    if not (len(with_images) and len(without_images)):
+    given = [_read_pixels(*one) for images in (with_images, without_images) for one in enumerate(images)]
+    positive = np.arange(len(given)) < len(with_images)
+    if positive.all() or not positive.any():
         raise BadInputError(
             f"expected images of both kinds, got {len(with_images)} with and {len(without_images)} without"
         )
-    settings = replace(settings or Settings(), frames="images")
-    with choose_progress(progress) as report, open_scratch() as folder:
-        for name, images in given.items():
-            (folder / name).mkdir()
-            for number, image in enumerate(images):
-                pixels = _read_pixels(number, image)
-                Image.fromarray(pixels).save(folder / name / f"{number:06d}.png", compress_level=1)
-        resources, folders = Resources(n_jobs, progress=report), (folder / WITH, folder / WITHOUT)
-        run = annotate_folders(*folders, folder / "run", settings, resources, strict=True)
-        return [_read_result(run, index) for index in range(len(with_images))]
+    shown = {image.tobytes(): number for number, image in enumerate(given[: len(with_images)])}
+    for number, image in enumerate(given[len(with_images) :]):
+        if (other := shown.get(image.tobytes())) is not None:
+            raise BadInputError(f"with image {other} and without image {number} are the same; remove one")
+    with choose_progress(progress) as report:
+        return _annotate(given, positive, settings or Settings(), Resources(n_jobs, progress=report))
 
 
-def _read_result(run: Run, index: int) -> ImageMask:
-    bag, mask = run.bags[index], run.read_mask(index)
-    scores = (run.votes["scores"][run.get_slice(index)] - bag.threshold).astype(np.float32)
-    heatmap = scores[resize_labels(run.read_segments(index)["labels"], mask.shape)]
-    return ImageMask(mask, heatmap, bag.uncertainty)
+def _annotate(
+    images: list[np.ndarray], positive: np.ndarray, settings: Settings, resources: Resources
+) -> list[ImageMask]:
+    """Masks of the *with* images, which are the first, by the first look or by a closer one that is better."""
+    levels = [(level, check_names(level)) for level in list_levels(settings)]
+    segments = list(run_on_all(partial(segment_image, settings), images, resources, "segment"))
+    best: tuple[Settings, Held] | None = None
+    for level, extractor in levels:
+        if best is None or wants_closer_look(level, best[1].confidence):
+            held = _vote(images, segments, positive, level, extractor, resources)
+            if best is None or is_better(held.confidence, best[1].confidence):
+                best = level, held
+    assert best is not None
+    level, vote = best[0], best[1].vote
+    vote = apply_levels(vote, find_extents(vote), level.extent)
+    drawing = Drawing("segments" if level.draw == "segments" else "regions", **name_refiner(level))
+    masks = []
+    for index in map(int, np.flatnonzero(positive)):
+        masks.append(_draw(images[index], segments[index]["labels"], vote, index, drawing))
+        resources.progress("draw masks", len(masks), int(positive.sum()))
+    return masks
+
+
+def _vote(
+    images: list[np.ndarray],
+    segments: list[dict[str, np.ndarray]],
+    positive: np.ndarray,
+    level: Settings,
+    extractor: FeatureExtractor,
+    resources: Resources,
+) -> Held:
+    """The vote on the features of one look."""
+    if extractor.needs_fit:
+        extractor.fit(iter(images), np.random.default_rng(level.seed))
+    items = [(image, found["labels"]) for image, found in zip(images, segments, strict=True)]
+    features = list(run_on_all(partial(_extract, extractor, level), items, resources, "extract features"))
+    table, _ = build_table(features, segments, positive, extractor, level)
+    if level.detail == CONTRAST:
+        table = prefer_contrast(table, list(run_on_all(_measure_peaks, items, resources)))
+    return hold_vote(table, level)
+
+
+def _extract(extractor: FeatureExtractor, settings: Settings, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    image, labels = item
+    return check_outputs(extractor.extract(image, labels.astype(np.int32)), "an image", settings.features)
+
+
+def _measure_peaks(item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    image, labels = item
+    lab = convert_to_lab(resize_image(image, LINE_SIZE))
+    return measure_peaks(lab, resize_labels(labels, lab.shape[:2]), int(labels.max()) + 1)
+
+
+def _draw(image: np.ndarray, labels: np.ndarray, vote: Vote, index: int, drawing: Drawing) -> ImageMask:
+    own, threshold = vote.table.get_slice(index), float(vote.thresholds[index])
+    scores = vote.scores[own]
+    heat = scale_heat(scores, threshold, float(vote.scores.min()), float(scores.max())).astype(np.float32)
+    decided = Decided(labels, heat, vote.selected[own], vote.user_labels[own])
+    heatmap = (scores - threshold).astype(np.float32)[resize_labels(labels, image.shape[:2])]
+    return ImageMask(draw_image(image, decided, drawing), heatmap, round(float(vote.uncertainty[index]), 6))
 
 
 def _read_pixels(number: int, image: Any) -> np.ndarray:

@@ -83,7 +83,7 @@ def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     average and by less than 0.05 at most (measured in ``docs/predict.md``).
     """
     codes, scales = np.empty(X.shape, dtype=np.int8), np.empty(len(X), dtype=np.float32)
-    # A few at a time: X may be larger than what is left of memory.
+    # In blocks: X may be larger than the memory that is left.
     for start in range(0, len(X), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
         largest = np.abs(X[rows]).max(axis=1, initial=0.0)
@@ -144,7 +144,7 @@ class Model:
     settings: Settings
     extractor: FeatureExtractor
     standardiser: Standardiser  # scale of the features in the training run
-    arrays: dict[str, np.ndarray]  # all that `write_model` stored
+    arrays: dict[str, np.ndarray]  # stored by `write_model`
     drawing: Drawing  # how masks are drawn
     extent: int = 2  # level of the nested selections at which images are predicted
 
@@ -234,7 +234,7 @@ def _read_arrays(path: Path, sha256: str) -> dict[str, np.ndarray]:
 
     try:
         with open_regular(path) as file:
-            # A sparse file may claim any size: what it takes on the disk is allowed.
+            # A sparse file may claim any size: its size on the disk is allowed.
             check_budget(os.fstat(file.fileno()).st_size, path, at_least=measure_on_disk(path))
             data = file.read()
         if sha256 != hashlib.sha256(data).hexdigest():

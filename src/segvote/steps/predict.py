@@ -20,7 +20,6 @@ from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folde
 from segvote.io.tables import write_csv, write_json
 from segvote.progress import Progress, count_along
 from segvote.run.bags import Bag, list_unsorted_bags, name_bags
-from segvote.run.classes import find_class_record
 from segvote.run.output_names import remove_stale
 from segvote.run.record import Problem
 from segvote.run.run import Run
@@ -28,7 +27,7 @@ from segvote.run.run_folder import RunFolder, make_key
 from segvote.steps.extract import BagExtractor
 from segvote.steps.model import Model, read_model
 from segvote.steps.predictor import FALSE_POSITIVE_RATE, Choice, Predictor
-from segvote.steps.prepare import check_strict, extract_bags
+from segvote.steps.prepare import check_strict, run_extractor
 from segvote.steps.table import gather_table
 from segvote.steps.workers import N_JOBS, Resources, name_in_full
 from segvote.steps.write import WriteTask, record_bag, write_pictures
@@ -45,7 +44,7 @@ class Prediction(Struct, frozen=True):
     name: str  # path below the folder
     stem: str  # name of its mask and heat map without extension
     contains: bool  # whether it shows the object, at the false-positive rate asked for; only then it has a mask
-    unlike: bool  # whether its score says so, but its best segments are unlike those of either folder: a third answer
+    unlike: bool  # a third answer: its score is high enough, but its best segments are unlike those of either folder
     probability: float  # that it shows the object, if the object is as common as in the training folders
     p_value: float  # share of images without the object that score at least as high
     score: float  # of its best segment, on the voter's scale
@@ -72,21 +71,6 @@ class Predictions:
     def to_table(self) -> list[dict[str, Any]]:
         """One row per image, ready for ``pandas.DataFrame``."""
         return [asdict(one) for one in self.images]
-
-
-class PredictionsRecord(Struct, frozen=True):
-    """The content of ``predictions.json``; until it is complete only the first three."""
-
-    segvote: str  # version
-    input: str  # folder of the images
-    complete: bool = False
-    label: str = ""
-    false_positive_rate: float = 0.0  # that was asked for
-    rate: float = 0.0  # that is kept
-    threshold: float = 0.0
-    n_without: int = 0  # training images without the object
-    images: Sequence[Prediction] = ()
-    problems: Sequence[Problem] = ()
 
 
 def predict(
@@ -152,7 +136,7 @@ def _fetch_model(uri: str, progress: Progress) -> Path:
 def open_model(path: Path | str, device: str | None = None) -> Model:
     """The model of a run folder, which must be finished, or a model folder wherever it lies now; see `read_model`."""
     path = Path(path)
-    if find_class_record(RunFolder(path)).is_file():
+    if RunFolder(path).classes_path.is_file():
         raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
     if (path / "run.json").is_file():
         Run(path)  # a run that is not finished has no model, or an old one
@@ -169,9 +153,9 @@ def _predict_folder(
     with target.lock():
         target.check_input(record_path, folder, *texts)  # again: another process may have begun there meanwhile
         # Before anything else is in the folder; until the end it is not complete.
-        write_json(record_path, PredictionsRecord(__version__, name_path_or_uri(folder)))
+        write_json(record_path, {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False})
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
-        segmented = extract_bags(bag_extractor, bags, resources)
+        segmented = run_extractor(bag_extractor, bags, resources)
         check_strict(segmented, strict)
         good = [one for one in segmented if not one.problem]
         if not good:
@@ -220,16 +204,16 @@ def _write_pictures(
 
 def _write(predictions: Predictions, predictor: Predictor, source: str) -> None:
     write_csv(predictions.path / "predictions.csv", predictions.to_table(), Prediction.__struct_fields__)
-    record = PredictionsRecord(
-        segvote=__version__,
-        input=source,
-        complete=True,
-        label=predictor.model.settings.label,
-        false_positive_rate=predictor.false_positive_rate,
-        rate=predictor.rate,
-        threshold=predictor.threshold,
-        n_without=len(predictor.calibration.negatives),
-        images=predictions.images,
-        problems=predictions.problems,
-    )
+    record = {
+        "segvote": __version__,
+        "input": source,
+        "complete": True,
+        "label": predictor.model.settings.label,
+        "false_positive_rate": predictor.false_positive_rate,  # that was asked for
+        "rate": predictor.rate,  # that is kept
+        "threshold": predictor.threshold,
+        "n_without": len(predictor.calibration.negatives),  # training images without the object
+        "images": predictions.images,
+        "problems": predictions.problems,
+    }
     write_json(predictions.path / RECORD, record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.extract import BagExtractor
+from segvote.steps.extract import BagExtractor, make_segments_key
+from segvote.steps.video.extract import report_key_frames
 from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS, check_system
@@ -51,13 +53,30 @@ def check_names(settings: Settings) -> FeatureExtractor:
     return make_features(settings.features, **settings.feature_options)
 
 
-def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[Bag]:
-    """Segments and features of all bags, in their order; those in the run folder are used again."""
+def extract_bags(
+    run: RunFolder,
+    bags: Sequence[Bag],
+    settings: Settings,
+    extractor: FeatureExtractor,
+    resources: Resources,
+    label_maps: Path | None = None,
+) -> list[Bag]:
+    """Segments and features of all bags, in their order; those in the run folder are used again.
+
+    An extractor with a codebook is fitted to the images first; `label_maps` is a folder of the user's own segments.
+    """
+    words = learn_words(run, bags, settings, extractor, resources.progress)
+    return run_extractor(BagExtractor(run, settings, extractor, words, label_maps), bags, resources)
+
+
+def run_extractor(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[Bag]:
+    """As `extract_bags`, by an extractor that is fitted."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
     if not missing:
         return list(known.values())
-    with bag_extractor.run.time_step("extract"):
+    videos = [make_segments_key(bag, bag_extractor.settings) for bag in missing if bag.is_video and not bag.problem]
+    with bag_extractor.run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
         for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
             known[one.name] = one
     return [known[bag.name] for bag in bags]

@@ -41,7 +41,7 @@ class Opened:
 
     @property
     def key(self) -> str:
-        """Name of the result: all that decides it."""
+        """Key of the result, by bags, features, settings and corrections."""
         return make_result_key(self.settings, self.bags, self.corrections)
 
 

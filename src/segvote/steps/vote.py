@@ -60,8 +60,8 @@ class Held:
         self, user_labels: np.ndarray | None, painted: np.ndarray | None = None, refitted: Vote | None = None
     ) -> Vote:
         """The vote with corrections, see `segvote.method.corrections.correct`."""
-        given = {"refitted": refitted, "similarity": self.similarity, "low": self.confidence.is_low}
-        return correct(self.vote, user_labels, painted, **given)  # type: ignore[arg-type]
+        low = self.confidence.is_low
+        return correct(self.vote, user_labels, painted, refitted=refitted, similarity=self.similarity, low=low)
 
     def relabel(self, positive: np.ndarray) -> Held:
         """The vote on the same segments with other bag labels (n_bags,) bool; neighbours are not searched again."""
@@ -123,14 +123,11 @@ def _ask_voter(table: SegmentTable, voter: BaseVoter, params: VoteParams, neighb
     return Held(found, Confidence(np.nan), voter, getattr(voter, "recall_", None))
 
 
-# The k-NN cache of a run folder ---------------------------------------------------------------------------------------
-#
-# The search is most of the work of a vote, and a review or another voter repeats it. Distances are stored exactly, so
-# that a vote from the file equals that of `annotate`.
-
-
 def fetch_neighbours(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, settings: Settings) -> Neighbours | None:
-    """The neighbours that a voter asks for, from the cache or searched; None for a voter that asks for none."""
+    """The neighbours that a voter asks for, from the cache or searched; None for a voter that asks for none.
+
+    The search is most of the work of a vote. Distances are stored exactly: a vote from the cache has the same bits.
+    """
     n_neighbors = count_neighbours(settings)
     if not n_neighbors:
         return None
@@ -147,7 +144,7 @@ def keep_neighbours(run: RunFolder, bags: Sequence[Bag], settings: Settings, fou
 
 
 def _encode_name(bags: Sequence[Bag], settings: Settings) -> np.ndarray:
-    """Bytes of the key of all that decides the neighbours: segments, features, versions; not the bag labels."""
+    """Bytes of the key of the neighbours, by segments, features and versions; not by the bag labels."""
     key = make_key(
         neighbours=NEIGHBOURS_VERSION,
         version=__version__,
@@ -172,11 +169,8 @@ def _read(run: RunFolder, name: np.ndarray, n_segments: int) -> Neighbours | Non
     return Neighbours(np.where(indices < 0, np.inf, squared), indices, float(recall[0]))
 
 
-# Frames of videos -----------------------------------------------------------------------------------------------------
-
-
 def join_frames(result: Vote) -> Vote:
-    """The result with one threshold and uncertainty per bag, the means over its key frames; as it is without videos.
+    """The result with one threshold and uncertainty per bag, the means over its key frames; unchanged without videos.
 
     Scores and votes of a key frame are shifted with its threshold, so that the same segments lie above it.
     """

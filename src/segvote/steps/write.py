@@ -113,9 +113,7 @@ class MaskWriter:
         if shape != (record.height, record.width):
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
         labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
-        decided = Decided(labels, task.heat, task.decisions, task.fixed)
-        drawn = draw_stored(self.run, record.segments, task.image_path, decided, self.drawing, max(shape))
-        mask = lay_over(resize_labels(drawn, shape), task.strokes)
+        mask = draw_task(self.run, task, labels, self.drawing)
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
         degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
         write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
@@ -129,6 +127,14 @@ class MaskWriter:
             return bool(record.n_frames)
         is_large = max(record.height, record.width) > self.settings.size
         return is_large or not get_superpixels_path(self.run, record.segments).exists()
+
+
+def draw_task(run: RunFolder, task: WriteTask, labels: np.ndarray, drawing: Drawing) -> np.ndarray:
+    """(h, w) bool: the mask of an image at its own size, by the label map of its segments."""
+    shape = (task.record.height, task.record.width)
+    decided = Decided(labels, task.heat, task.decisions, task.fixed)
+    drawn = draw_stored(run, task.record.segments, task.image_path, decided, drawing, max(shape))
+    return lay_over(resize_labels(drawn, shape), task.strokes)
 
 
 def list_tasks(bags: Sequence[Bag], areas: np.ndarray, decision: Decision, corrections: Corrections) -> list[WriteTask]:

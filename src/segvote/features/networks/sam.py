@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.features.networks.backbone import get_first_line, hash_model, open_model
+from segvote.features.networks.backbone import explain_errors, hash_model, open_model
 from segvote.features.networks.devices import CPU, choose_device
 
 SAM = "sam:"
@@ -62,13 +62,14 @@ class Sam:
 
         Heat (h', w') and picture (H, W, 3) uint8 may have other sizes.
         """
-        n_parts, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+        _, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
         sides = fit_sides(mask.shape, GRID)
         embedding, redrawn = _embed(self.encoder, picture.tobytes(), picture.shape), mask.copy()
-        for part in _list_parts(stats[:n_parts, cv2.CC_STAT_AREA], mask.size):
-            region = parts == part
+        areas = stats[1:, cv2.CC_STAT_AREA]
+        for part in np.argsort(-areas, kind="stable")[:MAX_REGIONS]:
+            region = parts == part + 1
             cells = _shrink(region, sides)
-            if cells.any():
+            if areas[part] >= MIN_CELLS * mask.size / GRID**2 and cells.any():
                 prompt = make_prompt(cells, _shrink(mask, sides), cv2.resize(heat.astype(np.float32), sides[::-1]))
                 found = choose_mask(self.answer(embedding, prompt, mask.shape), region)
                 redrawn = redrawn if found is None else (redrawn & ~region) | found
@@ -87,7 +88,8 @@ class Sam:
             "orig_im_size": np.array(shape, np.float32),
         }
         # Exports often cut the large masks to the ratio of the image they were traced with; the small ones are whole.
-        (small,) = _run(self.decoder, inputs, "the decoder", ["low_res_masks"])
+        with explain_errors("the decoder of the refiner failed, export both files anew"):
+            (small,) = self.decoder.run(["low_res_masks"], inputs)
         height, width = fit_sides(shape, SIDE)
         return np.stack([_resize(_resize(one, (SIDE, SIDE))[:height, :width], shape) > 0 for one in small[0]])
 
@@ -169,13 +171,6 @@ def fit_sides(shape: Sequence[int], side: int) -> tuple[int, int]:
     return max(int(shape[0] * scale + 0.5), 1), max(int(shape[1] * scale + 0.5), 1)
 
 
-def _list_parts(areas: np.ndarray, n_pixels: int) -> list[int]:
-    """Numbers of the largest components by their areas (n_parts,), of which the first is the background."""
-    least = MIN_CELLS * n_pixels / GRID**2
-    largest = np.argsort(-areas[1:], kind="stable")[:MAX_REGIONS] + 1
-    return [int(part) for part in largest if areas[part] >= least]
-
-
 def _shrink(mask: np.ndarray, sides: tuple[int, int]) -> np.ndarray:
     return cv2.resize(mask.astype(np.float32), sides[::-1], interpolation=cv2.INTER_AREA) >= 0.5
 
@@ -193,14 +188,8 @@ def _embed(encoder: Any, pixels: bytes, shape: tuple[int, ...]) -> np.ndarray:
     if len(wanted.shape) == 4:
         scaled = (image - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
         image = np.pad(scaled, ((0, SIDE - height), (0, SIDE - width), (0, 0))).transpose(2, 0, 1)[None]
-    return _run(encoder, {wanted.name: np.ascontiguousarray(image)}, "the encoder")[0]
-
-
-def _run(session: Any, inputs: dict[str, np.ndarray], name: str, outputs: list[str] | None = None) -> list[np.ndarray]:
-    try:
-        return session.run(outputs, inputs)
-    except Exception as error:  # onnxruntime has no common error class
-        raise BadInputError(f"{name} of the refiner failed: {get_first_line(error)}; export both files anew") from error
+    with explain_errors("the encoder of the refiner failed, export both files anew"):
+        return encoder.run(None, {wanted.name: np.ascontiguousarray(image)})[0]
 
 
 def _check_inputs(paths: Sequence[Path], image: Sequence[Any], prompt: Sequence[Any]) -> None:
