@@ -13,7 +13,7 @@ def test_written_scenes_load_back_with_their_masks(tmp_path):
     assert (len(shown), len(absent)) == (2, 3)
     assert shown[0].name == "with/with-000.png" and not shown[0].is_video
     assert shown[0].read_frame().shape == (48, 64, 3)
-    assert set(np.unique(shown[0].read_masks()[0])) == {0, 255}
+    assert set(np.unique(shown[0].masks[0]())) == {0, 255}
     assert not any(item.has_truth for item in absent)
 
 

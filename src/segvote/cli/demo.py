@@ -35,7 +35,7 @@ def demo(
 ) -> None:
     """Make scenes with and without an object, annotate them, compare with the truth."""
     from segvote._api import annotate
-    from segvote.datasets import write_scenes, write_surfaces
+    from segvote.datasets import make_surfaces, write_neutral, write_scenes
     from segvote.evaluation.evaluate import evaluate
 
     scenes, run_folder = out / "scenes", out / "run"
@@ -43,7 +43,7 @@ def demo(
     if defects is None:
         write_scenes(scenes, seed=seed)
     else:
-        write_surfaces(scenes, seed=seed, kind=defects)
+        write_neutral(scenes, make_surfaces(seed=seed, kind=defects))
     lines = [f"{'voter':12}" + "".join(f"{title:>11}" for title in FIGURES)]
     for voter in VOTERS:
         with show_progress() as progress:

@@ -6,8 +6,8 @@ folder around it, `class_name` one class or None for all on disk.
 
 from segvote.datasets.bags import make_bags
 from segvote.datasets.base import DataItem, DataSet
-from segvote.datasets.scenes import Scene, make_scenes, write_scenes
-from segvote.datasets.surfaces import DEFECTS, make_surfaces, write_surfaces
+from segvote.datasets.scenes import Scene, make_scenes, write_neutral, write_scenes
+from segvote.datasets.surfaces import DEFECTS, make_surfaces
 from segvote.registry import Registry
 
 __all__ = [
@@ -19,8 +19,8 @@ __all__ = [
     "make_bags",
     "make_scenes",
     "make_surfaces",
+    "write_neutral",
     "write_scenes",
-    "write_surfaces",
 ]
 
 DATASETS = Registry(

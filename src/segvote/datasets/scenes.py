@@ -110,11 +110,20 @@ def write_scenes(
         As in `make_scenes`.
     """
     scenes = make_scenes(n_with, n_without, seed, size=size, target=target, object_area=object_area)
-    write_neutral(Path(folder), scenes)
+    write_neutral(folder, scenes)
 
 
-def write_neutral(folder: Path, scenes: Iterable[Scene]) -> None:
-    """Write synthetic images in the neutral layout."""
+def write_neutral(folder: Path | str, scenes: Iterable[Scene]) -> None:
+    """Write synthetic images in the neutral layout, as `write_scenes` does.
+
+    Parameters
+    ----------
+    folder : path or str
+        Made if absent; files of the same names are replaced.
+    scenes : iterable of Scene
+        From `make_scenes` or `make_surfaces`.
+    """
+    folder = Path(folder)
     for scene in scenes:
         write_bytes(folder / scene.bag_label / f"{scene.name}.png", encode_png(Image.fromarray(scene.image)))
         if scene.bag_label == WITH:

@@ -79,7 +79,7 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
             shown = resize_image(drawn.frame.image, FILM_SIZE)
             film.write(blend_mask(shown, resize_labels(drawn.mask, shown.shape[:2])), drawn.frame.time)
             part = Part(settings.label, drawn.mask, track_id=TRACK)
-            shapes.append(measure_shape(part) if drawn.mask.any() else None)
+            shapes.append(measure_shape(part, [settings.label]) if drawn.mask.any() else None)
             moments.append(measure_moment(drawn))
             if drawn.frame.index == keys.arrays["poster"]:
                 _write_poster(run, record.stem, drawn)
