@@ -33,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 
 from harness import format_figures, link_images, measure_seconds, start_annotate, wait_for
 from segvote import annotate, load_run, predict
-from segvote.datasets import DEFECTS, make_surfaces, write_neutral
+from segvote.datasets import DEFECTS, make_surfaces, write_scenes
 from segvote.features.networks.lite0 import Lite0Features
 from segvote.io.images import list_images, read_image
 from segvote.io.masks import read_mask
@@ -194,7 +194,7 @@ def measure_set(name: str, source: Path, quick: bool) -> dict:
 def measure_made(kind: str, quick: bool) -> dict:
     """A set of synthetic surfaces, 0.2 % of each damaged."""
     with tempfile.TemporaryDirectory(prefix="segvote-bench-") as folder:
-        write_neutral(folder, make_surfaces(20, 40, kind=kind, area=(0.002, 0.002)))
+        write_scenes(folder, make_surfaces(20, 40, kind=kind, area=(0.002, 0.002)))
         return measure_set(f"made-{kind}", Path(folder), quick)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.io.images import list_images
 
 BAG_LABELS = ("with", "without")
@@ -39,7 +39,7 @@ class Given:
         if self.sets:
             return self.sets[0]
         n_half = (n_quick if self.quick else n_images) // 2
-        write_scenes(self.scratch / "scenes", n_half, n_half)
+        write_scenes(self.scratch / "scenes", make_scenes(n_half, n_half))
         return self.scratch / "scenes"
 
 

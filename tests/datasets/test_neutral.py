@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from segvote.datasets import DATASETS, write_scenes
+from segvote.datasets import DATASETS, make_scenes, write_scenes
 from segvote.errors import BadInputError, UnknownNameError
 
 
 def test_written_scenes_load_back_with_their_masks(tmp_path):
-    write_scenes(tmp_path / "cups", 2, 3, size=(64, 48))
+    write_scenes(tmp_path / "cups", make_scenes(2, 3, size=(64, 48)))
     data = DATASETS["neutral"](tmp_path / "cups")
     assert data.classes == ["cups"]
     shown, absent = data.select("cups", "with"), data.select("cups", "without")

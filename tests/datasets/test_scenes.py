@@ -55,7 +55,7 @@ def test_the_object_has_the_area_asked_for(object_area):
 
 
 def test_written_scenes_have_the_neutral_layout(tmp_path):
-    write_scenes(tmp_path, 2, 1, size=(80, 60))
+    write_scenes(tmp_path, make_scenes(2, 1, size=(80, 60)))
     names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png"))
     assert names == [
         "masks/with-000.png",

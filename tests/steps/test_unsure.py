@@ -4,7 +4,7 @@ import json
 import shutil
 
 from segvote import annotate
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.run.settings import Settings
 
 QUICK = Settings(n_segments=60, size=160, draw="segments", unsure=True, feature_options={"size": 224})
@@ -13,7 +13,7 @@ N_CLEAN = 6
 
 def test_clean_images_have_no_mask_and_most_others_have_one(tmp_path):
     """Twelve scenes with the object and some without in one folder, others without in the second."""
-    write_scenes(tmp_path, 12, 20 + N_CLEAN, size=(160, 120), object_area=(0.08, 0.16))
+    write_scenes(tmp_path, make_scenes(12, 20 + N_CLEAN, size=(160, 120), object_area=(0.08, 0.16)))
     for path in sorted((tmp_path / "without").iterdir())[:N_CLEAN]:
         shutil.move(path, tmp_path / "with" / f"clean-{path.name}")
     run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", QUICK, n_jobs=1)

@@ -6,7 +6,7 @@ folder around it, `class_name` one class or None for all on disk.
 
 from segvote.datasets.bags import make_bags
 from segvote.datasets.base import DataItem, DataSet
-from segvote.datasets.scenes import Scene, make_scenes, write_neutral, write_scenes
+from segvote.datasets.scenes import Scene, make_scenes, write_scenes
 from segvote.datasets.surfaces import DEFECTS, make_surfaces
 from segvote.registry import Registry
 
@@ -19,7 +19,6 @@ __all__ = [
     "make_bags",
     "make_scenes",
     "make_surfaces",
-    "write_neutral",
     "write_scenes",
 ]
 
