@@ -124,7 +124,7 @@ def davis(tmp_path, write_picture, half_mask):
     return tmp_path
 
 
-def test_sequences_are_grouped_by_what_is_masked(davis):
+def test_sequences_are_grouped_by_their_object(davis):
     data = DATASETS["davis"](davis)
     assert data.classes == ["car"]
     assert [item.name for item in data.select("car", "with")] == ["car-shadow", "drift-turn"]

@@ -13,7 +13,7 @@ kinds = pytest.mark.parametrize("kind", DEFECTS)
 
 @kinds
 @pytest.mark.parametrize("ground", ["brick", "grass", "gravel", "sand"])
-def test_the_mask_is_what_was_damaged_and_nothing_else(kind, ground):
+def test_the_mask_is_exactly_the_damage(kind, ground):
     whole, none = make_surface("with", 0, 3, None, ground, SMALL)
     image, mask = make_surface("with", 0, 3, kind, ground, SMALL)
     changed = (whole != image).any(axis=2)

@@ -1,4 +1,4 @@
-"""The same content gives the same bytes, and what JSON cannot hold is refused."""
+"""The same content gives the same bytes, and values that JSON cannot hold are refused."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from segvote.io.tables import format_json, read_json, write_csv, write_json
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("nan"), np.array([np.nan])])
-def test_json_refuses_what_is_not_a_finite_number(value):
+def test_json_refuses_numbers_that_are_not_finite(value):
     with pytest.raises(BadInputError, match="finite"):
         format_json({"x": value})
 
