@@ -89,9 +89,9 @@ def run(data, reports):
         )
 
 
-def test_frames_are_counted_while_they_are_drawn(run, reports):
-    n_all = 5 * N_FRAMES
-    counts = [done for step, done, total in reports if step == "draw frames" and total == n_all]
+@pytest.mark.parametrize(("name", "n_all"), [("draw frames", 5 * N_FRAMES), ("key frames", 5 * 5)])
+def test_frames_are_counted_while_they_are_worked_on(run, reports, name, n_all):
+    counts = [done for step, done, total in reports if step == name and total == n_all]
     assert counts == sorted(counts) and counts[-1] == n_all
     assert any(0 < count < n_all for count in counts)
 

@@ -111,7 +111,7 @@ _MAX_STEM = 200  # bytes: prefixes and suffixes of formats must still fit into a
 
 
 class FileNamer:
-    """File names without extension, one per image: the image's own, made different where two would fall together."""
+    """Chooses file names without extension, one per image: the image's own, made unique."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -132,7 +132,7 @@ class FileNamer:
         return stem
 
     def choose_flat_stem(self, name: str) -> str:
-        """The image's own file name without extension; of a second one with that name, its path with underscores."""
+        """The image's own file name without extension; the path with underscores where that name is taken."""
         own = PurePosixPath(check_name(name))
         is_free = fold_name(own.stem) not in self._taken
         return self.choose_stem(own.name if is_free else name.replace("/", "_"))

@@ -51,12 +51,12 @@ def list_formats() -> tuple[str, ...]:
 
 @functools.cache
 def list_readable_extensions() -> frozenset[str]:
-    """Extensions of the readable formats, in small letters."""
+    """Extensions of the readable formats, in lower case."""
     return IMAGE_EXTENSIONS.union(*(OTHER_FORMATS[name][0] for name in OTHER_FORMATS if _register(name)))
 
 
 def count_extensions(folder: Path) -> Counter[str]:
-    """Extension, in small letters, to the number of files below a folder that have it; hidden ones do not count."""
+    """Extension, in lower case, to the number of files below a folder that have it; hidden ones do not count."""
     found: Counter[str] = Counter()
     for _, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -65,7 +65,7 @@ def count_extensions(folder: Path) -> Counter[str]:
 
 
 def describe_skipped(counts: Mapping[str, int]) -> dict[str, str]:
-    """Known format that is not read here to a sentence with the number of files and advice."""
+    """Map each known format that is not read here to a sentence: number of files, advice."""
     hints = {}
     for name, (extensions, advice) in OTHER_FORMATS.items():
         n_files = sum(counts.get(extension, 0) for extension in extensions)
@@ -107,7 +107,7 @@ class PictureView:
 
     @property
     def number(self) -> int:
-        """Of the page."""
+        """Number of the page, from 0."""
         return int(self.page or 0)
 
 

@@ -21,7 +21,8 @@ from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.extract import BagExtractor
+from segvote.steps.extract import BagExtractor, make_segments_key
+from segvote.steps.video.extract import report_key_frames
 from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS, check_system
@@ -74,7 +75,8 @@ def run_extractor(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: R
     missing = [bag for bag in bags if bag.name not in known]
     if not missing:
         return list(known.values())
-    with bag_extractor.run.time_step("extract"):
+    videos = [make_segments_key(bag, bag_extractor.settings) for bag in missing if bag.is_video and not bag.problem]
+    with bag_extractor.run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
         for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
             known[one.name] = one
     return [known[bag.name] for bag in bags]

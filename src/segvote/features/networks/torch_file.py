@@ -20,7 +20,7 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.memory_budget import check_budget
 
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
-MAX_PICKLE_BYTES = 1 << 20  # of all pickles; 300 tensors take 60,000
+MAX_PICKLE_BYTES = 1 << 18  # of all pickles; 300 tensors take 60,000
 UNREADABLE = (pickle.UnpicklingError, EOFError, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 STORAGE_TYPES = {  # names in torch, types in numpy
     "torch.DoubleStorage": "<f8",

@@ -29,7 +29,7 @@ class Polygon:
 
 
 def trace_polygons(mask: np.ndarray) -> list[Polygon]:
-    """Exact outlines of a (h, w) bool mask: ``rasterise`` of all rings gives it again.
+    """Exact outlines of a (h, w) bool mask: ``rasterise`` of all rings gives the same mask.
 
     One polygon per 4-connected region, from top to bottom and left to right; every ring starts at its topmost, leftmost
     point and runs right first.

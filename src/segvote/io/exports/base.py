@@ -114,7 +114,7 @@ class Split:
         return subset
 
     def _deal(self, has_objects: bool) -> str:
-        """For a share of 0.2 the third, the eighth, …: three images are enough for one to validate."""
+        """With a share of 0.2 the third, the eighth, … image is for validation: three images give one."""
         number = self._n_seen[has_objects]
         self._n_seen[has_objects] += 1
         is_next = math.floor((number + 1) * self._share + 0.5) > math.floor(number * self._share + 0.5)

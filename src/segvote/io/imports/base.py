@@ -57,7 +57,7 @@ class NameIndex:
             self._by_last.setdefault(name.rpartition("/")[2], []).append(name)
 
     def match(self, name: str) -> str | None:
-        """The known image that an imported name means; None where there is no such image or several.
+        """The known image of an imported name; None where no image matches, or several.
 
         Tools drop folders in front, put others there, or add a prefix to an upload: it is the name itself if it is
         known, else the only known one whose path ends in this one or the other way round.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
 from segvote.kernels import search_neighbours
+from segvote.progress import Progress, watch
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead
@@ -44,6 +46,7 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> Bag:
     is_done = frames is not None and is_whole(run, key, frames)
     if frames is None:
         frames = survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
+        write_arrays(run.segments_path(key), False, **frames)
     joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist())}
     if not is_done:
         poster = int(frames["poster"])
@@ -56,9 +59,26 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> Bag:
 
 
 def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bool:
-    """Whether the poster and all key frames of a video are in the run folder."""
+    """Whether the segments are joined, and the poster and all key frames of a video are in the run folder."""
     paths = [run.segments_path(name_key_frame(key, index)) for index in segments["key_indices"]]
-    return all(path.is_file() for path in (get_poster_path(run, key), *paths))
+    return "areas" in segments and all(path.is_file() for path in (get_poster_path(run, key), *paths))
+
+
+def report_key_frames(extractor: BagExtractor, keys: Sequence[str], progress: Progress) -> AbstractContextManager[None]:
+    """While videos are extracted, by the keys of their segments, report how many of their key frames are done."""
+
+    def count() -> tuple[int, int]:
+        run, done, totals = extractor.run, 0, list[int]()
+        for key in keys:
+            survey, features = read_if_whole(run.segments_path(key), ("key_indices",)), extractor.name_features(key)
+            if survey is not None:
+                totals.append(len(survey["key_indices"]))
+                parts = run.features_path(name_key_frame(features, 0)).parent.glob("[0-9]*")
+                done += totals[-1] if run.features_path(features).is_file() else len([*parts])
+        # Videos that are not surveyed yet count as the mean of the others.
+        return done, round(sum(totals) * len(keys) / max(len(totals), 1))
+
+    return watch("key frames", count, progress) if keys else nullcontext()
 
 
 def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
