@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -22,14 +22,14 @@ from segvote.run.strokes import Canvas
 from segvote.types import Annotation
 
 
-def join_masks(masks: np.ndarray, sureness: np.ndarray) -> np.ndarray:
-    """Lay masks (n_classes, h, w) bool over each other: (h, w) uint8, 0 for none, otherwise 1 + number of the class.
+def join_masks(masks: np.ndarray, sureness: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
+    """(h, w) uint8 number of the class at each pixel, 0 for none, from masks (n_classes, h, w) bool.
 
-    Where several claim a pixel, the class of the highest sureness, (n_classes, h, w) or (n_classes, 1, 1), wins; of
-    equals the first.
+    Where masks overlap, the class of the highest sureness, (n_classes, h, w) or (n_classes, 1, 1), wins; of equals the
+    first.
     """
-    claims = np.where(masks, sureness, -np.inf)
-    return np.where(masks.any(axis=0), claims.argmax(axis=0) + 1, 0).astype(np.uint8)
+    highest = np.where(masks, sureness, -np.inf).argmax(axis=0)
+    return np.where(masks.any(axis=0), np.array(numbers)[highest], 0).astype(np.uint8)
 
 
 def write_index(folder: RunFolder, runs: Mapping[str, Run], index: int, record: ClassRecord) -> list[Annotation]:
@@ -54,8 +54,8 @@ def _join_image(runs: Mapping[str, Run], index: int, record: ClassRecord) -> np.
         return np.zeros(size, np.uint8)
     masks = np.stack([run.read_mask(index) for _, run in found])
     labels = resize_labels(found[0][1].read_segments(index)["labels"], size)
-    weights = [_weigh_pixels(run, index, labels) for _, run in found]
-    return _number(join_masks(masks, np.stack(weights)), [number for number, _ in found])
+    weights = np.stack([_weigh_pixels(run, index, labels) for _, run in found])
+    return join_masks(masks, weights, [number for number, _ in found])
 
 
 def _join_parts(names: list[str], annotation: Annotation) -> np.ndarray:
@@ -64,7 +64,7 @@ def _join_parts(names: list[str], annotation: Annotation) -> np.ndarray:
         return np.zeros((annotation.height, annotation.width), np.uint8)
     masks = np.stack([part.mask for part in annotation.parts])
     scores = np.array([part.score for part in annotation.parts])[:, None, None]
-    return _number(join_masks(masks, scores), [names.index(part.label) + 1 for part in annotation.parts])
+    return join_masks(masks, scores, [names.index(part.label) + 1 for part in annotation.parts])
 
 
 def _write(path: Path, indices: np.ndarray) -> None:
@@ -79,7 +79,3 @@ def _weigh_pixels(run: Run, index: int, labels: np.ndarray) -> np.ndarray:
     strokes = read_corrections(run.folder).strokes.get(run.bags[index].digest, [])
     painted = Canvas(labels.shape, strokes).exact
     return np.where(painted, np.inf, weights)
-
-
-def _number(indices: np.ndarray, numbers: list[int]) -> np.ndarray:
-    return np.array([0, *numbers], np.uint8)[indices]

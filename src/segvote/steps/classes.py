@@ -58,13 +58,14 @@ def annotate_class_folders(
     strict: bool = False,
 ) -> ClassRuns:
     """Find several objects at once; see `segvote.annotate_classes`."""
-    settings = list_levels(settings)[0]  # one look: what one class wants another may not
+    settings = list_levels(settings)[0]  # one look: a closer look may suit one class and not another
     folder, root = RunFolder(out), Path(root)
     job = _Job(folder, root, settings, resources)
-    _check_input(folder, root)
+    texts = "holds no run on classes", "belongs to a run on other classes"
+    folder.check_input(folder.classes_path, root, *texts)
     found = list_class_images(root, settings)
     with folder.lock():
-        _check_input(folder, root)  # again: another process may have begun there meanwhile
+        folder.check_input(folder.classes_path, root, *texts)  # another process may have written to it meanwhile
         if not folder.classes_path.exists():
             _write_record(folder, root, complete=False)
         job.carry_out(found, check_label_maps(segments), strict)
@@ -126,8 +127,11 @@ class _Job:
     def _join(self, names: Sequence[str], key: str, problems: list[Problem]) -> None:
         """Index masks, COCO file and scores of all classes together."""
         stems = name_bags([image.bag for image in self.images])
-        if _is_joined(self.folder, key, list(stems.values())):
-            return
+        with contextlib.suppress(BadInputError):
+            record = convert_record(read_json(self.folder.classes_path), ClassesRecord, self.folder.path)
+            files = [self.folder.coco_path, *map(self.folder.mask_path, stems.values())]
+            if record.complete and record.key == key and all(path.is_file() for path in files):
+                return
         _write_record(self.folder, self.root, complete=False)
         runs = {name: Run(self.folder.path / "classes" / name) for name in names}
         records = [
@@ -162,36 +166,21 @@ def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any)
     write_json(folder.classes_path, record)
 
 
-def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
-    with contextlib.suppress(BadInputError):
-        record = convert_record(read_json(folder.classes_path), ClassesRecord, folder.path)
-        files = [folder.coco_path, *map(folder.mask_path, stems)]
-        return record.complete and record.key == key and all(path.is_file() for path in files)
-    return False
-
-
-def _check_input(folder: RunFolder, root: Path) -> None:
-    folder.check_input(folder.classes_path, root, "holds no run on classes", "belongs to a run on other classes")
-
-
 def share_parts(source: RunFolder, target: RunFolder, bags: Sequence[Bag]) -> None:
     """Give `target` the segments, superpixels, features and posters that `source` has of some bags.
 
-    Files are linked, not copied, where the file system can: each folder stays whole when the other is moved or deleted.
-    That is safe because no file is ever changed in place; a new one takes its name.
+    Files are hard links where the file system has them: each folder stays whole when the other is moved or deleted, and
+    no file is changed in place.
     """
     for bag in bags:
         files = [*(source.path / "segments").glob(f"{bag.segments_key}*"), source.features_path(bag.features_key)]
         parts = [part for path in files for part in (path.iterdir() if path.is_dir() else [path])]
         for path in [*parts, get_poster_path(source, bag.segments_key)] if bag.n_frames else parts:
-            _link(path, target.path / path.relative_to(source.path))
-
-
-def _link(source: Path, target: Path) -> None:
-    if target.exists() and os.path.samefile(source, target):
-        return
-    with atomic_path(target, durable=False) as temporary:
-        try:
-            os.link(source, temporary)
-        except OSError:  # another disk, or a file system without links
-            shutil.copyfile(source, temporary)
+            shared = target.path / path.relative_to(source.path)
+            if shared.exists() and shared.samefile(path):
+                continue
+            with atomic_path(shared, durable=False) as temporary:
+                try:
+                    os.link(path, temporary)
+                except OSError:  # another disk, or a file system without links
+                    shutil.copyfile(path, temporary)
