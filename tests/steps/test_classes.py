@@ -23,7 +23,7 @@ from segvote.run.classes import ClassRuns, list_class_images
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.class_masks import join_masks
+from segvote.steps.classes import join_masks
 from segvote.steps.export import export
 from segvote.steps.predict import predict
 

@@ -29,12 +29,9 @@ from segvote.run.settings import Settings
 from segvote.run.strokes import lay_over
 from segvote.run.videos import list_frame_images
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
-from segvote.steps.video.write import report_frames, write_video
+from segvote.steps.video.write import HEATMAP_SIZE, report_frames, write_video
 from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, Annotation, Part
-
-# Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
-HEATMAP_SIZE = 640
 
 
 @dataclass(frozen=True)
