@@ -1,7 +1,7 @@
-"""The main job: two folders in, a run folder with masks out; and the same again after images came or went.
+"""`annotate`: two folders in, a run folder with masks out; `update`: the same after images were added or removed.
 
-A killed run continues where it was, and a repeated one does nothing twice. The result of an update is that of a fresh
-run on the same images.
+A killed run continues where it stopped, and a repeated run does nothing twice. An update gives the result of a new run
+on the same images.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def update_run(
     segments: Path | str | None = None,
     strict: bool = False,
 ) -> Run:
-    """Look again at the folders and the corrections of a run; see `segvote.update`."""
+    """Repeat a run on its folders and corrections as they are now; see `segvote.update`."""
     run = RunFolder(folder)
     run.read_record()  # refuse other folders before the lock file is created
     with run.lock():
@@ -148,7 +148,7 @@ class Job:
         run, progress = self.run, self.resources.progress
         segmented = self._extract(level, extractor, bags)
         good = keep_readable(segmented, self.strict)
-        # Until a look is chosen the record holds the settings that were asked for: another command may continue.
+        # With the requested settings, not those of the level: another command may have to continue.
         run.write_record(make_record(self.inputs, self.settings, make_result_key(level, good, corrections)))
         with run.time_step("gather"):
             opened = open_folder(run, level, extractor, good, corrections, resources=self.resources)
@@ -164,7 +164,7 @@ class Job:
 
 
 def is_done(run: RunFolder, key: str) -> bool:
-    """Whether the run folder holds the result of that name, with all its masks and heat maps."""
+    """Whether the run folder holds the result with this key, with all its masks and heat maps."""
     try:
         record = run.read_record()
     except (DamagedFileError, BadInputError):

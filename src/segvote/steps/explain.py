@@ -30,7 +30,7 @@ class VoteLine:
 
     @property
     def place(self) -> str:
-        """Which segment of its image, in words."""
+        """The segment in words."""
         return f"segment {self.segment}{', corrected' if self.kind == CORRECTION else ''}"
 
 

@@ -160,10 +160,7 @@ class Model:
 
 
 def read_model(path: Path | str, device: str | None = None) -> Model:
-    """Open the model of a run: its ``model`` folder, wherever it lies now, or the run folder.
-
-    Its network runs on `device`, or on that of the run.
-    """
+    """Open the model of a run folder or of a (copied) ``model`` folder; `device` replaces the run's for its network."""
     path = Path(path)
     folder = next((one for one in (path / "model", path) if (one / "model.json").is_file()), None)
     if folder is None:

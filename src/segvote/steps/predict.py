@@ -90,7 +90,7 @@ def predict(
     Parameters
     ----------
     model : Model, path or str
-        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
+        A run folder, its ``model`` folder or a copy of that, or a `Model`.
     folder : path or str
         Images and videos, nested as you like.
     out : path or str
@@ -134,7 +134,7 @@ def _fetch_model(uri: str, progress: Progress) -> Path:
 
 
 def open_model(path: Path | str, device: str | None = None) -> Model:
-    """The model of a run folder, which must be finished, or a model folder wherever it lies now; see `read_model`."""
+    """As `read_model`, and refuses runs that are not finished."""
     path = Path(path)
     if RunFolder(path).classes_path.is_file():
         raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")

@@ -108,7 +108,7 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
             elif not bag.problem:
                 yield read_image(bag.path)
         except UnreadableImageError:
-            continue  # reported when its turn comes
+            continue  # reported when it is segmented
 
 
 def keep_readable(segmented: Sequence[Bag], strict: bool) -> list[Bag]:

@@ -49,7 +49,7 @@ class Held:
 
     @cached_property
     def similarity(self) -> Similarity:
-        """Of the segments, by which corrections are propagated."""
+        """Similarity of the segments, by which corrections are propagated."""
         return Similarity(self.vote.table.X, self.vote.table.images)
 
     def refit(self, user_labels: np.ndarray | None) -> Vote:
