@@ -30,7 +30,8 @@ import segvote
 from segvote.datasets import write_scenes
 from segvote.datasets.scenes import draw_object, make_scenes, paint_sprite
 from segvote.io.overlays import blend_mask
-from segvote.review.serving.server import open_reviewed, open_server
+from segvote.review.serving.server import open_server
+from segvote.run.classes import open_any_run
 
 IMAGES = Path(__file__).resolve().parent / "images"
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -52,7 +53,7 @@ def make_run(folder: Path) -> Path:
 @contextmanager
 def serve(run: Path) -> Iterator[str]:
     """Address of a review server in a thread."""
-    with open_server(open_reviewed(run)) as (server, listener, address):
+    with open_server(open_any_run(run)) as (server, listener, address):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

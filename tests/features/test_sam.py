@@ -198,8 +198,8 @@ def refined(models, tmp_path_factory):
 def test_run_records_the_refiner_and_its_hash(refined, models):
     folder, settings = refined
     run = Run(folder / "run")
-    assert run.record.drawing.refine == settings.refine == run.drawing.refine
-    assert run.record.drawing.refine_sha256 == hash_refiner(models["red"])
+    assert run.drawing.refine == settings.refine
+    assert run.drawing.refine_sha256 == hash_refiner(models["red"])
     assert "Regions redrawn by red.onnx" in (folder / "run" / "report.html").read_text()
 
 

@@ -6,7 +6,8 @@ from PIL import Image
 from segvote.io.arrays import write_arrays
 from segvote.io.masks import write_mask
 from segvote.io.overlays import blend_heat, write_jpeg
-from segvote.run.run_folder import RunFolder
+from segvote.masks import Drawing
+from segvote.run.run_folder import RunFolder, write_drawing
 from segvote.run.settings import Settings
 
 HEIGHT, WIDTH, N_SEGMENTS = 60, 80, 10
@@ -67,6 +68,7 @@ def write_run(folder, bags=DEFAULT_BAGS, problems=(), inputs=None, confidence=No
         decisions=is_with & (scores > 0),
         thresholds=np.zeros(len(bags)),
     )
+    write_drawing(run, "k", Drawing("regions"))
     run.write_record(
         {
             "segvote": "0.1.0",

@@ -6,7 +6,8 @@ import threading
 import pytest
 from browsing import ARGUMENTS, CHROMIUM, PATIENCE
 
-from segvote.review.serving.server import open_reviewed, open_server
+from segvote.review.serving.server import open_server
+from segvote.run.classes import open_any_run
 from segvote.run.run import Run
 
 
@@ -26,7 +27,7 @@ def make_client():
 @contextlib.contextmanager
 def serve(folder):
     """Address of a server in a thread: quicker to start than a process."""
-    with open_server(open_reviewed(folder)) as (server, listener, address):
+    with open_server(open_any_run(folder)) as (server, listener, address):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

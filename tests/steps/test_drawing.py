@@ -11,7 +11,6 @@ from PIL import Image
 from segvote import annotate, predict
 from segvote.errors import DamagedFileError, UnknownNameError
 from segvote.review.engine import Engine
-from segvote.run.record import DrawingChoice
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 
@@ -50,7 +49,6 @@ def cracked(tmp_path_factory):
 def test_cracks_are_drawn_as_lines_and_the_record_says_why(cracked):
     run = Run(cracked / "run")
     assert run.drawing.way == "lines" and run.drawing.filter[:2] == (0, -1)
-    assert run.record.drawing == DrawingChoice("lines", run.drawing.reason)
     assert "longer than wide" in run.drawing.reason
     assert max(bag.area for bag in run.bags) < 0.06
 

@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-from contextlib import closing
 
 import pytest
 from commands import OPTIONS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from test_server import Page, run_server
+from test_server import run_server
 
 import segvote
 from segvote.run.correction_log import read_actions
@@ -62,7 +61,7 @@ def run_all(stage, folder, name):
 def review(out, names):
     """The page lists every image by a name of its own, and saves a click on each."""
     run, n_before = Run(out), len(read_actions(out / "review.sqlite"))
-    with run_server(out) as address, closing(Page(address)) as page:
+    with run_server(out) as page:
         shown = page.ask("run")[1]["images"]
         clicks = [page.ask("accept", {"bags": [bag], "value": True})[0] for bag in range(len(run))]
     assert len({image["name"] for image in shown}) == len(shown)

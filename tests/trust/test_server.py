@@ -1,5 +1,6 @@
 """The review server: random requests, many clients, kills, and another user of the machine."""
 
+import itertools
 import json
 import os
 import random
@@ -30,21 +31,19 @@ SLOW = pytest.mark.slow
 
 
 class Page:
-    """The requests of a page, each over a connection of its own: an idle one is closed."""
+    """The requests of a page, each over a connection of its own."""
 
     def __init__(self, address):
         self.host, self.token = re.fullmatch(r"http://(.*)/(.*)/", address).groups()
-        self._connection = HTTPConnection(self.host, timeout=600)
 
     def ask(self, name, message=None):
         """Status and answer."""
         method, body = ("GET", None) if message is None else ("POST", json.dumps(message))
         headers = {"Origin": f"http://{self.host}", "Content-Type": "application/json"} if body else {}
-        self._connection.request(method, f"/{self.token}/api/{name}", body, headers)
-        with self._connection.getresponse() as answer:
-            status, content = answer.status, json.loads(answer.read())
-        self._connection.close()
-        return status, content
+        with closing(HTTPConnection(self.host, timeout=600)) as connection:
+            connection.request(method, f"/{self.token}/api/{name}", body, headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
 
     def click(self, number):
         """Number of the action, or the answer that refused it."""
@@ -56,17 +55,14 @@ class Page:
         while (status := self.ask("status")[1])["votes"] != "ready" or action not in (None, status["action"]):
             time.sleep(0.05)
 
-    def close(self):
-        self._connection.close()
-
 
 @contextmanager
 def run_server(folder):
-    """Address of a server that runs in a thread; clicks wait for others however busy the machine is."""
+    """The page of a server that runs in a thread; clicks wait for others however busy the machine is."""
     patience = mock.patch.object(review_actions, "PATIENCE_SECONDS", 600.0)
     with patience, open_server(Run(folder)) as (server, listener, address), running(lambda: server.run([listener])):
         try:
-            yield address
+            yield Page(address)
         finally:
             server.should_exit = True
 
@@ -99,7 +95,7 @@ def find_fault(answer, request, token):
 @pytest.mark.timeout(7200)
 def test_random_requests_break_nothing(own_run, n_requests):
     record = (own_run / "run.json").read_bytes()
-    with run_server(own_run) as address, closing(Page(address)) as page:
+    with run_server(own_run) as page:
         fuzzer = Fuzzer(page.host, page.token, random.Random(n_requests))
         for request in (fuzzer.make() for _ in range(n_requests)):
             assert find_fault(send(page.host, request), request, page.token) is None, request[:300]
@@ -116,11 +112,10 @@ def test_two_hundred_clients_at_once_lose_no_click(own_run, n_clicks):
     start, promised = threading.Barrier(N_CLIENTS), []
 
     def click():
-        with closing(Page(address)) as page:
-            start.wait()
-            promised.extend(page.click(number) for number in range(n_clicks))
+        start.wait()
+        promised.extend(page.click(number) for number in range(n_clicks))
 
-    with run_server(own_run) as address, closing(Page(address)) as page:
+    with run_server(own_run) as page:
         with running(click, N_CLIENTS):
             pass
         page.wait_for_votes(N_CLIENTS * n_clicks)
@@ -141,11 +136,10 @@ def test_an_export_has_every_click_before_it(own_run, n_exports):
     run, stop = Run(own_run), threading.Event()
 
     def click():
-        with closing(Page(address)) as page:
-            while not stop.is_set():
-                page.ask("set", {"bag": 3, "segments": [0], "value": 0})
+        while not stop.is_set():
+            page.ask("set", {"bag": 3, "segments": [0], "value": 0})
 
-    with run_server(own_run) as address, closing(Page(address)) as page:
+    with run_server(own_run) as page:
         page.wait_for_votes()
         with running(click):
             try:
@@ -158,41 +152,28 @@ def test_an_export_has_every_click_before_it(own_run, n_exports):
                 stop.set()
 
 
-def wait_for_address(started):
-    while True:
-        if found := re.search(r"http://\S+", (started.folder / "output").read_text()):
-            return found.group()
-        time.sleep(0.01)
-
-
 def kill_review(stage, run, seconds, exports):
     """Numbers of the clicks that were answered before the server was killed."""
     started, promised = stage.start("review", run, "--no-browser"), []
-    address = wait_for_address(started)
+    while not (found := re.search(r"http://\S+", (started.folder / "output").read_text())):
+        time.sleep(0.01)
+    page = Page(found[0])
+    while not promised:
+        with suppress(OSError):  # the address is printed a moment before the server listens
+            promised.append(page.click(0))
 
-    def repeat(action):
-        limit = time.monotonic() + 600
-        # The address is printed a moment before the server listens there.
-        while not promised and time.monotonic() < limit:
-            with suppress(OSError, HTTPException), closing(Page(address)) as page:
-                for number in range(10_000):
-                    action(page, number)
+    def click():
+        with suppress(OSError, HTTPException):
+            promised.extend(page.click(number) for number in itertools.count(1))
 
-    def export(page, number):
-        while not promised:
-            time.sleep(0.002)
-        page.ask("export", {})
+    def export():
+        with suppress(OSError, HTTPException):
+            while exports:
+                page.ask("export", {})
 
-    actions = [lambda page, number: promised.append(page.click(number)), export][: 1 + exports]
-    threads = [threading.Thread(target=repeat, args=(action,)) for action in actions]
-    for thread in threads:
-        thread.start()
-    while not promised and threads[0].is_alive():
-        time.sleep(0.002)
-    time.sleep(seconds)
-    os.kill(started.pid, signal.SIGKILL)
-    for thread in threads:
-        thread.join()
+    with running(click), running(export):
+        time.sleep(seconds)
+        os.kill(started.pid, signal.SIGKILL)
     stage.wait(started)
     return promised
 
@@ -246,9 +227,9 @@ def test_another_user_does_not_find_the_token(tiny_run):
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as server:
             try:
                 address = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/", line)))
-                with closing(Page(address)) as page:
-                    page.wait_for_votes()
-                    found = intrude(page.host, run)
+                page = Page(address)
+                page.wait_for_votes()
+                found = intrude(page.host, run)
             finally:
                 server.send_signal(signal.SIGINT)
                 server.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segvote.run.classes import ClassRuns, find_class_record
+from segvote.run.classes import ClassRuns
 from segvote.run.run_folder import RunFolder
 from segvote.steps.predict import open_model
 from segvote.steps.predictor import FALSE_POSITIVE_RATE, Predictor
@@ -15,7 +15,7 @@ __all__ = ["FALSE_POSITIVE_RATE", "open_predictors"]
 def open_predictors(path: Path | str, false_positive_rate: float = FALSE_POSITIVE_RATE) -> dict[str, Predictor]:
     """Label to predictor, of a run folder, its ``model`` folder, or the folder of a run on several classes."""
     folder = Path(path)
-    if find_class_record(RunFolder(folder)).is_file():
+    if RunFolder(folder).classes_path.is_file():
         models = [open_model(folder / "classes" / name) for name in ClassRuns(folder).names]
     else:
         models = [open_model(folder)]

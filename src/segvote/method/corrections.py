@@ -38,7 +38,7 @@ class Similarity:
 
     def __init__(self, X: np.ndarray, images: np.ndarray) -> None:
         self._X, self._images = X, images
-        self._columns: dict[int, sparse.csc_matrix] = {}
+        self._columns: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
     def _norms(self) -> np.ndarray:
@@ -52,7 +52,7 @@ class Similarity:
             others = self._measure_distances(segment)[self._images != self._images[segment]]
             if len(others):
                 place = min(N_TYPICAL, len(others)) - 1
-                typical.append(np.partition(others, place)[place])
+                typical.append(float(np.partition(others, place)[place]))
         return WIDTH * float(np.median(typical)) if typical else 0.0
 
     def _measure_distances(self, segment: int) -> np.ndarray:
@@ -60,19 +60,24 @@ class Similarity:
         products = np.einsum("ij,j->i", self._X, self._X[segment])
         return np.maximum(self._norms + self._norms[segment] - 2 * products, 0)
 
-    def _measure_column(self, segment: int) -> sparse.csc_matrix:
+    def _measure_column(self, segment: int) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of similar segments, and their similarity."""
         distances = self._measure_distances(segment).astype(np.float64)
         similar = np.exp(-distances / self.width) if self.width > 0 else (distances <= 0).astype(np.float64)
         similar[self._images != self._images[segment]] *= ELSEWHERE
         similar[segment] = 1.0
-        return sparse.csc_matrix(np.where(similar >= LEAST, similar, 0.0)[:, None])
+        near = np.flatnonzero(similar >= LEAST)
+        return near, similar[near]
 
     def measure(self, segments: np.ndarray) -> sparse.csc_matrix:
         """(n_segments, len(segments)): similarity of every segment to each of these, in [0, 1]."""
         for segment in map(int, segments):
             if segment not in self._columns:
                 self._columns[segment] = self._measure_column(segment)
-        return sparse.hstack([self._columns[int(segment)] for segment in segments], format="csc")
+        columns = [self._columns[int(segment)] for segment in segments]
+        near, similar = (np.concatenate(one) for one in zip(*columns, strict=True))
+        ends = np.cumsum([0, *(len(one) for one, _ in columns)])
+        return sparse.csc_matrix((similar, near, ends), shape=(len(self._X), len(columns)))
 
 
 # From a vote to a corrected one --------------------------------------------------------------------------------------

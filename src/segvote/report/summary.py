@@ -79,9 +79,7 @@ def format_confidence(run: Run) -> str:
 
 def format_drawing(run: Run) -> str:
     """How the masks were drawn, and why."""
-    found = run.record.drawing
-    if not found:
-        return ""
+    found = run.drawing
     network = escape(PurePath(found.refine).name) if found.way != "lines" else ""
     refined = f" Regions redrawn by {network} where it agreed with the vote." if network else ""
     return f'<p class="drawing"><b>Masks drawn as {escape(found.way)}:</b> {escape(found.reason)}.{refined}</p>\n'

@@ -39,7 +39,7 @@ class ClassRuns:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = RunFolder(folder)
-        path = find_class_record(self.folder)
+        path = self.folder.classes_path
         if not path.is_file():
             raise BadInputError(
                 f"{folder} holds no run on classes (no classes.json); give the -o folder of `annotate --classes`"
@@ -67,7 +67,7 @@ class ClassRuns:
 
     @cached_property
     def settings(self) -> Settings:
-        return read_settings(self.record.settings, find_class_record(self.folder))
+        return read_settings(self.record.settings, self.folder.classes_path)
 
     def read_mask(self, index: int) -> np.ndarray:
         """(h, w) uint8: 0 background, otherwise the number of the class, 1 for the first of `names`."""
@@ -96,9 +96,9 @@ def list_joined(runs: Mapping[str, Run], index: int, name: str) -> Iterator[Anno
         yield replace(several[0], name=name + rest, parts=parts, properties=properties)
 
 
-def find_class_record(folder: RunFolder) -> Path:
-    """The file that marks a folder of several classes."""
-    return folder.path / "classes.json"
+def open_any_run(folder: Path | str) -> Run | ClassRuns:
+    """The finished run in a folder, on two folders or on several classes."""
+    return ClassRuns(folder) if RunFolder(folder).classes_path.is_file() else Run(folder)
 
 
 # Folders --------------------------------------------------------------------------------------------------------------

@@ -87,15 +87,6 @@ class Problem(Struct, frozen=True):
     reason: str
 
 
-class DrawingChoice(Struct, frozen=True, omit_defaults=True):
-    """How the masks are drawn, for the report."""
-
-    way: str
-    reason: str
-    refine: str = ""
-    refine_sha256: str = ""
-
-
 class Inputs(Struct, frozen=True, forbid_unknown_fields=True):
     """The two folders of a run, as paths or addresses of a store."""
 
@@ -126,7 +117,6 @@ class RunRecord(Struct, frozen=True, omit_defaults=True):
     problems: Sequence[Problem]
     search: dict[str, Any] = {}
     confidence: dict[str, Any] = {}
-    drawing: DrawingChoice | None = None
     extent: Whole = 0
 
     def __post_init__(self) -> None:

@@ -47,6 +47,7 @@ class RunFolder:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.record_path = self.path / "run.json"
+        self.classes_path = self.path / "classes.json"  # of a run on several classes
         self.votes_path = self.path / "votes" / "votes.npz"
         self.extents_path = self.path / "votes" / "extents.npz"
         self.neighbours_path = self.path / "votes" / "neighbours.npz"
@@ -81,7 +82,7 @@ class RunFolder:
     def _refuse_classes(self) -> None:
         """Raise an error that names the runs of a run on several classes."""
         names = sorted(path.parent.name for path in self.path.glob("classes/*/run.json"))
-        if (self.path / "classes.json").is_file() and names:
+        if self.classes_path.is_file() and names:
             more = f", or of {', '.join(names[1:])}" if names[1:] else ""
             raise BadInputError(
                 f"{self.path} is a run on several classes; give the folder of one: {self.path / 'classes' / names[0]}"

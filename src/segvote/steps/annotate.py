@@ -17,7 +17,7 @@ from segvote.kernels import Neighbours
 from segvote.run.bags import Bag, list_bags
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.output_names import remove_stale
-from segvote.run.record import BagRecord, DrawingChoice, Inputs, Problem, describe_search, make_record
+from segvote.run.record import BagRecord, Inputs, Problem, describe_search, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
@@ -212,7 +212,6 @@ def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resourc
     found = {
         "search": describe_search(voted.held.recall),
         "confidence": confidence,
-        "drawing": DrawingChoice(drawing.way, drawing.reason, drawing.refine, drawing.refine_sha256),
         "extent": extent,
     }
     run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **found))

@@ -29,7 +29,7 @@ from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
 from segvote.progress import count_along
 from segvote.run.bags import Bag, name_bags
-from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, find_class_record, list_class_images
+from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, list_class_images
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.output_names import remove_stale
 from segvote.run.record import ClassesRecord, ClassRecord, Inputs, Problem, list_versions, make_record
@@ -65,7 +65,7 @@ def annotate_class_folders(
     found = list_class_images(root, settings)
     with folder.lock():
         _check_input(folder, root)  # again: another process may have begun there meanwhile
-        if not find_class_record(folder).exists():
+        if not folder.classes_path.exists():
             _write_record(folder, root, complete=False)
         job.carry_out(found, check_label_maps(segments), strict)
     return ClassRuns(folder.path)
@@ -159,19 +159,19 @@ def _make_class_record(runs: dict[str, Run], index: int, image: ClassImage, stem
 
 def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any) -> None:
     record = ClassesRecord(__version__, list_versions(), name_path_or_uri(root), complete, **content)
-    write_json(find_class_record(folder), record)
+    write_json(folder.classes_path, record)
 
 
 def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
     with contextlib.suppress(BadInputError):
-        record = convert_record(read_json(find_class_record(folder)), ClassesRecord, folder.path)
+        record = convert_record(read_json(folder.classes_path), ClassesRecord, folder.path)
         files = [folder.coco_path, *map(folder.mask_path, stems)]
         return record.complete and record.key == key and all(path.is_file() for path in files)
     return False
 
 
 def _check_input(folder: RunFolder, root: Path) -> None:
-    folder.check_input(find_class_record(folder), root, "holds no run on classes", "belongs to a run on other classes")
+    folder.check_input(folder.classes_path, root, "holds no run on classes", "belongs to a run on other classes")
 
 
 def share_parts(source: RunFolder, target: RunFolder, bags: Sequence[Bag]) -> None:

@@ -18,11 +18,10 @@ from segvote.io.names import encode_name, encode_names
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
 from segvote.progress import Progress, count_along
-from segvote.run.classes import ClassRuns, find_class_record
+from segvote.run.classes import ClassRuns, open_any_run
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.run import Run, open_run
-from segvote.run.run_folder import RunFolder
 from segvote.run.strokes import Canvas, label_instances
 from segvote.steps.video.write import add_frame_pictures
 from segvote.types import WITH, Annotation
@@ -110,8 +109,7 @@ def export(
         open_folders(outs=[folder], progress=report) as (_, (target,)),
     ):
         if not isinstance(opened, Run | ClassRuns):
-            has_classes = find_class_record(RunFolder(opened)).is_file()
-            opened = ClassRuns(opened) if has_classes else Run(opened)
+            opened = open_any_run(opened)
         labels, annotations = _choose_annotations(opened, label, unsure, instances)
         bags = opened.images if isinstance(opened, ClassRuns) else opened.bags
         names = encode_names((one.name for one in bags), foldable=images != "none")

@@ -20,7 +20,6 @@ from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folde
 from segvote.io.tables import write_csv, write_json
 from segvote.progress import Progress, count_along
 from segvote.run.bags import Bag, list_unsorted_bags, name_bags
-from segvote.run.classes import find_class_record
 from segvote.run.output_names import remove_stale
 from segvote.run.record import Problem
 from segvote.run.run import Run
@@ -137,7 +136,7 @@ def _fetch_model(uri: str, progress: Progress) -> Path:
 def open_model(path: Path | str, device: str | None = None) -> Model:
     """The model of a run folder, which must be finished, or a model folder wherever it lies now; see `read_model`."""
     path = Path(path)
-    if find_class_record(RunFolder(path)).is_file():
+    if RunFolder(path).classes_path.is_file():
         raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
     if (path / "run.json").is_file():
         Run(path)  # a run that is not finished has no model, or an old one

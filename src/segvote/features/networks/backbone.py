@@ -8,6 +8,7 @@ not in the file; they are options.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -103,13 +104,9 @@ class BackboneFeatures(NetworkFeatures):
 
     def compute_maps(self, image: np.ndarray) -> list[np.ndarray]:
         session, prepared = self._get_session(), self._prepare(image)
-        try:
+        advice = "try other values of size and multiple"
+        with explain_errors(f"{self.path}: the model does not take an input of {prepared.shape}, {advice}"):
             outputs = self._run(session, prepared)
-        except Exception as error:  # neither onnxruntime nor torch have a common error class
-            raise BadInputError(
-                f"{self.path}: the model does not take an input of {prepared.shape}: {get_first_line(error)}; "
-                "try other values of size and multiple"
-            ) from error
         maps = [output[0].astype(np.float32, copy=False) for output in outputs if _is_map(output)]
         if not maps:
             shapes = ", ".join(str(getattr(output, "shape", type(output).__name__)) for output in outputs)
@@ -156,14 +153,10 @@ def _is_map(output: Any) -> bool:
 def open_model(path: str, device: str) -> Any:
     """Start onnxruntime on a user's model, whose files of weights are checked first."""
     list_weight_files(path)
-    try:
+    with explain_errors(f"{path}: onnxruntime cannot open the model"):
         session = make_session(path, device)
-        session.get_inputs()  # fails where their names are no text
+        _ = [(one.name, one.shape) for one in session.get_inputs()]  # fails where names are no UTF-8
         return session
-    except SegvoteError:
-        raise
-    except Exception as error:  # onnxruntime has no common error class
-        raise BadInputError(f"{path}: onnxruntime cannot open the model: {get_first_line(error)}") from error
 
 
 def _check_input(path: str, inputs: Sequence[Any]) -> None:
@@ -191,15 +184,11 @@ def hash_model(path: str) -> str:
 
 
 def read_onnx(path: str) -> Any:
-    """A network without the weights that lie in other files; an error is reported in one line."""
+    """Read a network without the weights that lie in other files."""
     import onnx
 
-    try:
+    with explain_errors(f"{path}: expected an ONNX model, the file is something else"):
         return onnx.load(path, load_external_data=False)
-    except Exception as error:  # protobuf and onnx raise many kinds on damaged bytes
-        raise BadInputError(
-            f"{path}: expected an ONNX model, the file is something else ({get_first_line(error)})"
-        ) from error
 
 
 def list_weight_files(path: str) -> list[Path]:
@@ -227,6 +216,13 @@ def _walk_tensors(message: Any) -> Iterator[Any]:
                 yield from _walk_tensors(part)
 
 
-def get_first_line(error: Exception) -> str:
-    """The message of an error, without the pages that some libraries add."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+@contextmanager
+def explain_errors(message: str) -> Iterator[None]:
+    """Raise an error of another library as a `BadInputError` of one line that starts with a message."""
+    try:
+        yield
+    except SegvoteError:
+        raise
+    except Exception as error:  # onnx, onnxruntime, torch and transformers have no common class of errors
+        first_line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BadInputError(f"{message}: {first_line}") from error

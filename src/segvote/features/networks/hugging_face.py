@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features.networks.backbone import USUAL_STRIDE, BackboneFeatures, get_first_line
+from segvote.features.networks.backbone import USUAL_STRIDE, BackboneFeatures, explain_errors
 from segvote.features.networks.devices import CPU, choose_device
 from segvote.features.networks.network import IMAGENET_MEAN, IMAGENET_STD, NetworkFeatures, hash_files
 
@@ -68,12 +68,10 @@ class HuggingFaceFeatures(BackboneFeatures):
         except ImportError as error:
             raise MissingPartError(NEEDS_TORCH) from error
         torch.set_num_threads(1)  # the pipeline works on several images at once instead
-        try:
+        with explain_errors(f"{self.path}: transformers cannot open the model"):
             model = AutoModel.from_pretrained(
                 self.path, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
             )
-        except Exception as error:
-            raise BadInputError(f"{self.path}: transformers cannot open the model: {get_first_line(error)}") from error
         # The vision half of a model for images and texts.
         return getattr(model, "vision_model", model).eval().to(self.device)
 
@@ -121,10 +119,8 @@ def _fetch(name: str, local_files_only: bool) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
+    with explain_errors(f"{path}: expected JSON, fetch the model again"):
         found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except (OSError, ValueError) as error:
-        raise BadInputError(f"{path}: expected JSON ({get_first_line(error)}); fetch the model again") from error
     return found if isinstance(found, dict) else {}
 
 

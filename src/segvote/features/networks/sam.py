@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.features.networks.backbone import get_first_line, hash_model, open_model
+from segvote.features.networks.backbone import explain_errors, hash_model, open_model
 from segvote.features.networks.devices import CPU, choose_device
 
 SAM = "sam:"
@@ -88,7 +88,8 @@ class Sam:
             "orig_im_size": np.array(shape, np.float32),
         }
         # Exports often cut the large masks to the ratio of the image they were traced with; the small ones are whole.
-        (small,) = _run(self.decoder, inputs, "the decoder", ["low_res_masks"])
+        with explain_errors("the decoder of the refiner failed, export both files anew"):
+            (small,) = self.decoder.run(["low_res_masks"], inputs)
         height, width = fit_sides(shape, SIDE)
         return np.stack([_resize(_resize(one, (SIDE, SIDE))[:height, :width], shape) > 0 for one in small[0]])
 
@@ -187,14 +188,8 @@ def _embed(encoder: Any, pixels: bytes, shape: tuple[int, ...]) -> np.ndarray:
     if len(wanted.shape) == 4:
         scaled = (image - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
         image = np.pad(scaled, ((0, SIDE - height), (0, SIDE - width), (0, 0))).transpose(2, 0, 1)[None]
-    return _run(encoder, {wanted.name: np.ascontiguousarray(image)}, "the encoder")[0]
-
-
-def _run(session: Any, inputs: dict[str, np.ndarray], name: str, outputs: list[str] | None = None) -> list[np.ndarray]:
-    try:
-        return session.run(outputs, inputs)
-    except Exception as error:  # onnxruntime has no common error class
-        raise BadInputError(f"{name} of the refiner failed: {get_first_line(error)}; export both files anew") from error
+    with explain_errors("the encoder of the refiner failed, export both files anew"):
+        return encoder.run(None, {wanted.name: np.ascontiguousarray(image)})[0]
 
 
 def _check_inputs(paths: Sequence[Path], image: Sequence[Any], prompt: Sequence[Any]) -> None:

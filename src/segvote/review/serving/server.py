@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.run.classes import ClassRuns, find_class_record
+from segvote.run.classes import ClassRuns, open_any_run
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder
 
 HOST = "127.0.0.1"
 
@@ -35,7 +34,7 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
     announce : callable
         Called once with the address, when the server listens.
     """
-    with open_server(open_reviewed(folder), port) as (server, listener, address):
+    with open_server(open_any_run(folder), port) as (server, listener, address):
         announce(address)
         try:
             asyncio.get_running_loop()
@@ -79,11 +78,6 @@ def open_server(run: Run | ClassRuns, port: int = 0) -> Iterator[tuple[Any, sock
         finally:
             for session in sessions:
                 session.close()
-
-
-def open_reviewed(folder: Path | str) -> Run | ClassRuns:
-    """The run in a folder, or the runs of its classes."""
-    return ClassRuns(folder) if find_class_record(RunFolder(folder)).is_file() else Run(folder)
 
 
 def make_guarded_app(run: Run | ClassRuns) -> tuple[Any, str, list[Any]]:
