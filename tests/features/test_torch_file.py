@@ -76,7 +76,7 @@ def test_crooked_pickles_are_refused(kind, path):
     refuse(path, r"weights\.pth")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 80 << 20
+    assert peak < 32 << 20
 
 
 def test_a_pickle_cannot_change_the_functions_that_it_calls(path):
