@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from harness import Given, measure_seconds, run_parts
 from segvote.datasets import make_bags
 from segvote.errors import TooLargeError
-from segvote.kernels import Neighbours
+from segvote.kernels import search_neighbours
 from segvote.method.confidence import vote_and_judge
 from segvote.method.graph import N_NEIGHBORS
 from segvote.method.table import make_table
@@ -60,7 +60,7 @@ def compare_votes(given: Given) -> dict[str, Any]:
         n_bags = n_segments // 400
         X, y, bags, _ = make_bags(n_with=n_bags, n_without=n_bags, n_segments=200, n_dims=N_DIMS)
         X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-        search = partial(Neighbours.search, X, N_NEIGHBORS, bags)
+        search = partial(search_neighbours, X, X, N_NEIGHBORS, bags, bags)
         table, graph = make_table(X, y[np.flatnonzero(np.diff(bags, prepend=-1))] == 1, bags), search().build_graph()
         vote = partial(vote_and_judge, table, graph)
         seconds = [measure_seconds(one, time.process_time)[1] for one in (vote, search)]

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from segvote.kernels import build_vote_graph, otsu_threshold, search_neighbours
+from segvote.kernels import otsu_threshold, search_neighbours
 from segvote.kernels.otsu import split_each
 from segvote.method.decide import measure_inside, measure_overlap, select, select_above
 from segvote.method.graph import exclude_voters
@@ -265,8 +265,8 @@ def link_unseen(found: Vote, X: np.ndarray, images: np.ndarray | None = None) ->
     """
     table = found.table
     own = None if images is None else np.where(images >= 0, table.image_bags[images], -1)
-    squared, indices = search_neighbours(X, table.X, found.params.n_neighbors, own, table.bags)
-    return exclude_voters(build_vote_graph(squared, indices, len(table)), found.silent)
+    neighbours = search_neighbours(X, table.X, found.params.n_neighbors, own, table.bags)
+    return exclude_voters(neighbours.build_graph(), found.silent)
 
 
 def score_linked(found: Vote, X: np.ndarray, graph: sparse.csr_matrix) -> np.ndarray:
