@@ -24,7 +24,7 @@ from segvote.method.held_out import measure_p_value
 from segvote.method.hypotheses import VoteParams
 from segvote.method.linear import LinearPosterior
 from segvote.method.table import SegmentTable, make_folds
-from segvote.method.vote import Vote, link_unseen, score_linked, vote_by_scores
+from segvote.method.vote import Evidence, link_unseen, score_linked, vote_by_scores
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.extract import segment_image
@@ -162,7 +162,7 @@ class Predictor:
         return float(measure_p_value(np.array([distance]), self.familiar)[0]) <= UNLIKE_RATE
 
 
-def _restore(model: Model) -> tuple[Vote, BaseVoter | None]:
+def _restore(model: Model) -> tuple[Evidence, BaseVoter | None]:
     """The vote on the training segments; and the voter that scores in the place of the method, fitted again on them."""
     arrays, settings, table = model.arrays, model.settings, model.make_table()
     params = make_params(settings)
@@ -176,13 +176,13 @@ def _restore(model: Model) -> tuple[Vote, BaseVoter | None]:
 
 def _unpack_vote(
     table: SegmentTable, params: VoteParams, state: dict[str, np.ndarray], user_labels: np.ndarray
-) -> Vote:
-    """A vote that scores unseen segments, from the arrays that `write_model` stored."""
+) -> Evidence:
+    """Evidence that scores unseen segments, from the arrays that `write_model` stored."""
     labels = state["labels"].astype(bool)
     sizes = [len(labels), len(user_labels), len(state["excluded"]), len(state["held_out"]), len(state["direction"])]
     if sizes != [len(table), len(table), table.n_images, table.n_images, table.X.shape[1]]:
         raise ValueError(f"arrays of other segments or images: {sizes}")
-    return Vote(
+    return Evidence(
         table=table,
         params=params,
         graph=sparse.csr_matrix((len(table), len(table))),
@@ -235,7 +235,7 @@ def fit_calibration(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
     return Calibration(np.sort(scores[~bag_labels]), steepness / scale, offset)
 
 
-def calibrate(model: Model, training: Vote) -> Calibration:
+def calibrate(model: Model, training: Evidence) -> Calibration:
     """The calibration of a model; a *without* image with a user label *object* counts as showing the object."""
     arrays, table = model.arrays, training.table
     scores = arrays.get("method.held_out")
