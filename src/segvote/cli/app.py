@@ -102,6 +102,8 @@ def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) ->
     if "_SEGVOTE_COMPLETE" in environment:  # a completion: the shell passes the words in a variable
         words = environment.get("_TYPER_COMPLETE_ARGS") or environment.get("COMP_WORDS", "")
         arguments = words.split()[1:]
+    elif not arguments or arguments[0] == "--version":
+        return ()
     return arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
 
 

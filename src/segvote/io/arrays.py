@@ -29,7 +29,7 @@ _READING = threading.Lock()
 
 # Errors of numpy and zipfile on damaged bytes: the header of an array is a Python expression.
 DAMAGE = (
-    OSError, ValueError, KeyError, EOFError, NotImplementedError, MemoryError, OverflowError, SyntaxError, TypeError,
+    OSError, ValueError, LookupError, EOFError, NotImplementedError, MemoryError, OverflowError, SyntaxError, TypeError,
     RuntimeError, TokenError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 

@@ -13,7 +13,6 @@ import cv2
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
-from scipy.stats import rankdata
 
 # Weight of a boundary without an edge, against the heat of a superpixel of mean area.
 SMOOTHNESS = 2.0
@@ -111,6 +110,8 @@ def _cut_between(segments: np.ndarray) -> list[tuple[int, int]]:
 
 def measure_agreement(evidence: np.ndarray, is_warm: np.ndarray) -> float:
     """Probability that a warm superpixel has more evidence than a cold one (AUC)."""
+    from scipy.stats import rankdata  # takes half a second to import
+
     n_warm = int(is_warm.sum())
     n_pairs = rankdata(evidence)[is_warm].sum() - n_warm * (n_warm + 1) / 2
     return float(n_pairs / (n_warm * (len(is_warm) - n_warm)))

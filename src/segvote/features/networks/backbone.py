@@ -155,7 +155,7 @@ def open_model(path: str, device: str) -> Any:
     list_weight_files(path)
     with explain_errors(f"{path}: onnxruntime cannot open the model"):
         session = make_session(path, device)
-        session.get_inputs()  # fails where their names are no text
+        _ = [(one.name, one.shape) for one in session.get_inputs()]  # fails where names are no UTF-8
         return session
 
 

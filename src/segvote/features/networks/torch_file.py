@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import struct
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +22,16 @@ from segvote.memory_budget import check_budget
 
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 MAX_PICKLE_BYTES = 1 << 18  # of all pickles; 300 tensors take 60,000
-UNREADABLE = (pickle.UnpicklingError, EOFError, ValueError, LookupError, TypeError, AttributeError, OverflowError)
+UNREADABLE = (
+    pickle.UnpicklingError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    struct.error,
+)
 STORAGE_TYPES = {  # names in torch, types in numpy
     "torch.DoubleStorage": "<f8",
     "torch.FloatStorage": "<f4",

@@ -72,7 +72,7 @@ def _read_archive(path: Path) -> Iterator[Annotation]:
                 member = _find_member(archive)
                 with explain_failure(target), target.open("wb") as file, archive.open(member) as source:
                     shutil.copyfileobj(source, file)
-        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError) as error:
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError, IndexError) as error:
             raise BadInputError(f"{path}: the archive cannot be unpacked ({error}); unpack it yourself") from error
         yield from _read_file(target)
 
