@@ -1,11 +1,10 @@
-"""The worth of each ingredient of the method, and of each constant, on every set of the suite. Last line JSON.
+"""The worth of each ingredient of the method on every set of the suite. Last line JSON.
 
     python benchmarks/ablation.py [DATA] [--sets cows,tile-fray] [--out build/suite]
 
 Each set whole and in three draws of 12 + 12 images, the latter also with the second opinion; the exclusion
 of mislabelled images also with a tenth of both folders misfiled. The vote is held on features of the suite's runs;
-figures are CorLoc and mean overlap of whole segments, before masks are drawn along superpixels. For every constant and
-each set the value is then chosen on all other sets and judged on the one left out.
+figures are CorLoc and mean overlap of whole segments, before masks are drawn along superpixels.
 """
 
 from __future__ import annotations
@@ -21,9 +20,11 @@ from confidence import AS_IT_IS, draw, misfile
 from segvote.method import SegmentTable, VoteParams
 from segvote.method.confidence import vote_and_judge
 from segvote.method.vote import Vote, decide_vote, vote
+from segvote.report.tables import format_markdown
 from suite import SuiteArrays, load_suite, make_parser
 
 Voting = Callable[[SegmentTable, sparse.csr_matrix], Vote]
+Figures = dict[str, dict[str, dict[str, tuple[float, float]]]]  # kind, row and set to CorLoc and mean overlap
 USUAL = VoteParams()
 WHOLE, DRAWS, MISFILED = "whole", "12 + 12", "a tenth misfiled"
 N_DRAWS = 3
@@ -62,22 +63,6 @@ ROWS: dict[str, Voting] = {
 }
 
 
-def change_hypotheses(name: str, value: float) -> VoteParams:
-    """The usual parameters with another value of a field of all hypotheses that use it."""
-    changed = (replace(one, **{name: value}) if getattr(one, name) else one for one in USUAL.hypotheses)
-    return replace(USUAL, hypotheses=tuple(changed))
-
-
-# The middle value is the one in use.
-CONSTANTS: dict[str, dict[float, VoteParams]] = {
-    "temperature": {value: replace(USUAL, temperature=value) for value in (0.01, 0.02, 0.04)},
-    "contrast_weight": {value: replace(USUAL, contrast_weight=value) for value in (0.1, 0.2, 0.3)},
-    "full_contrast": {value: replace(USUAL, full_contrast=value) for value in (1.5, 2.0, 2.5)},
-    "connectivity": {value: change_hypotheses("connectivity", value) for value in (0.2, 0.3, 0.4)},
-    "balance": {value: change_hypotheses("balance", value) for value in (0.15, 0.25, 0.35)},
-}
-
-
 def list_kinds(one: SuiteArrays) -> Iterator[tuple[str, list[SuiteArrays]]]:
     rng = np.random.default_rng(0)
     yield WHOLE, [one]
@@ -92,8 +77,8 @@ def measure(sets: list[SuiteArrays], voting: Voting) -> tuple[float, float]:
     return round(float(corloc), 3), round(float(miou), 4)
 
 
-def print_ablation(sets: list[SuiteArrays]) -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
-    found: dict[str, dict[str, dict[str, tuple[float, float]]]] = {}
+def print_ablation(sets: list[SuiteArrays]) -> Figures:
+    found: Figures = {}
     for one in sets:
         for kind, arrays in list_kinds(one):
             # The second opinion is for few images; misfiled ones matter to their exclusion alone.
@@ -102,35 +87,17 @@ def print_ablation(sets: list[SuiteArrays]) -> dict[str, dict[str, dict[str, tup
                 found.setdefault(kind, {}).setdefault(row, {})[one.name] = measure(arrays, ROWS[row])
         print(one.name, flush=True)
     for kind, rows in found.items():
-        print(f"\n| {kind} | " + " | ".join(one.name for one in sets) + " | mean |\n|" + "---|" * (len(sets) + 2))
+        table = [[kind, *(one.name for one in sets), "mean"]]
         for row, cells in rows.items():
             figures = [*cells.values(), np.mean(list(cells.values()), axis=0)]
-            texts = [f"{corloc:.2f} {miou:.2f}".replace("0.", ".") for corloc, miou in figures]
-            print(f"| {row} | " + " | ".join(texts) + " |", flush=True)
-    return found
-
-
-def print_constants(sets: list[SuiteArrays]) -> dict[str, dict[str, float]]:
-    """Mean overlap by the values of each constant, and with the value chosen on all sets but the one judged."""
-    found = {}
-    for name, values in CONSTANTS.items():
-        voting = [lambda table, graph, params=params: vote(table, graph, params) for params in values.values()]
-        table = np.array([[measure([one], way)[1] for way in voting] for one in sets])
-        others = (np.delete(table, row, axis=0).mean(axis=0).argmax() for row in range(len(table)))
-        left_out = (
-            np.mean([figures[best] for figures, best in zip(table, others, strict=True)]) if len(table) > 1 else 0
-        )
-        found[name] = {"left_out": round(float(left_out), 4)}
-        found[name] |= {
-            str(value): round(float(mean), 4) for value, mean in zip(values, table.mean(axis=0), strict=True)
-        }
-        print(f"{name:16} {found[name]}", flush=True)
+            table.append([row, *(f"{corloc:.2f} {miou:.2f}".replace("0.", ".") for corloc, miou in figures)])
+        print(format_markdown(table), flush=True)
     return found
 
 
 def main() -> None:
     sets = load_suite(make_parser(__doc__).parse_args())
-    print(json.dumps({"ablation": print_ablation(sets), "constants": print_constants(sets)}))
+    print(json.dumps(print_ablation(sets)))
 
 
 if __name__ == "__main__":

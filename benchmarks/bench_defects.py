@@ -1,27 +1,26 @@
-"""Defects on surfaces: segvote beside a nearest-neighbour anomaly detector; last line JSON.
+"""Defects on surfaces: segvote beside an anomaly detector and a class-activation map, on the same network.
 
-    python benchmarks/bench_defects.py [DATA [SET ...]] [--quick] [--made] [--peers]
+    python benchmarks/bench_defects.py [SET ...] [--part sets|made] [--quick]
 
-DATA holds sets of ``with/``, ``without/`` and ``masks/``. The peer follows PatchCore (Roth et al., 2022) on the maps of
-segvote's network: cells of stride 8, each joined with the cell of stride 16 it lies in, both averaged over 3 x 3; a
-memory bank of the cells of *without* images thinned by a greedy coreset; the distance to the nearest of it, upsampled
-and blurred. It sees no *with* image, and is given the threshold that is best for the truth; segvote sees both folders
-and decides alone (``mask_iou``, ``corloc``). Both have half of the *without* images; the other half are the negatives
-of the image-level AUROC.
+A SET holds ``with/``, ``without/`` and ``masks/``; ``made`` takes synthetic surfaces, 0.2 % of each damaged. All
+systems have half of the *without* images; the other half are the negatives of the image-level AUROC.
 
-``--peers`` compares seconds and CorLoc of the whole job instead, with all images: ``segvote annotate`` in a process of
-its own with two jobs; ``cam``, a class-activation map (the network's last map, a logistic regression of the two folders
-on its means, the weights read at every cell); and the anomaly detector. The last two are given the best threshold.
+- ``segvote``: `segvote annotate` in a process of its own. It decides alone (``miou``, ``corloc``).
+- ``patchcore`` (Roth et al., 2022) sees no *with* image: cells of stride 8, each joined with the cell of stride 16 it
+  lies in, both averaged over 3 x 3; a memory bank of the cells of *without* images thinned by a greedy coreset; the
+  distance to the nearest of it, upsampled and blurred.
+- ``cam``: a logistic regression of the two folders on the means of the network's last map, its weights read at every
+  cell.
+
+The last two give maps, not masks, and are given the threshold that is best for the truth (``best_miou``,
+``best_corloc``).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import faiss
@@ -31,28 +30,25 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from harness import format_figures, link_images, measure_seconds, start_annotate, wait_for
-from segvote import annotate, load_run, predict
+from harness import Given, link_images, measure_seconds, run_annotate, run_parts
+from segvote import load_run, predict
 from segvote.datasets import DEFECTS, write_surfaces
 from segvote.features.networks.lite0 import Lite0Features
 from segvote.io.images import list_images, read_image
 from segvote.io.masks import read_mask
 from segvote.metrics import measure_iou
-from segvote.run.run import Run
 
-SETS = ("tile-fray", "tile-break", "coffee-lesions", "steel-patches")
 N_QUICK = 24  # images of each kind
-N_BANK = 4000  # cells that the coreset keeps
-N_QUICK_BANK = 1000
+N_BANK, N_QUICK_BANK = 4000, 1000  # cells that the coreset keeps
 N_POOL = 40_000  # cells that it chooses from
 N_PROJECTED = 64  # dimensions in which it chooses, as PatchCore projects too
 N_LEVELS = 200  # thresholds that are tried
 BLUR = 4.0  # pixels of the judged map, PatchCore's
 LONGEST = 512  # longest side at which pixels are judged
-JOBS = 2  # processes of `--peers`
+Figures = dict[str, float]
 
 
-# The peer ------------------------------------------------------------------------------------------------------------
+# Other systems -------------------------------------------------------------------------------------------------------
 
 
 def describe_cells(extractor: Lite0Features, image: np.ndarray) -> np.ndarray:
@@ -99,111 +95,9 @@ class PatchMemory:
         return cv2.GaussianBlur(cv2.resize(distances, shape[::-1], interpolation=cv2.INTER_LINEAR), (0, 0), BLUR)
 
 
-# Figures -------------------------------------------------------------------------------------------------------------
-
-
-def measure_pixels(maps: Sequence[np.ndarray], truths: Sequence[np.ndarray]) -> dict[str, float]:
-    """AUROC over all pixels that are not ignored, and the mean IoU at the one threshold that is best for the set."""
-    values = np.concatenate([one[truth != 128] for one, truth in zip(maps, truths, strict=True)])
-    labels = np.concatenate([truth[truth != 128] == 255 for truth in truths])
-    levels = np.unique(np.quantile(values, 1 - np.geomspace(1e-4, 0.7, N_LEVELS)))
-    means = [
-        np.mean([measure_iou(one > level, truth) for one, truth in zip(maps, truths, strict=True)]) for level in levels
-    ]
-    return {"pixel_auroc": float(roc_auc_score(labels, values)), "best_iou": float(max(means))}
-
-
-def measure_images(positive: Sequence[float], negative: Sequence[float]) -> dict[str, float]:
-    labels = np.repeat([1, 0], [len(positive), len(negative)])
-    return {"image_auroc": float(roc_auc_score(labels, [*positive, *negative]))}
-
-
-def measure_peer(folder: Path, truths: list[np.ndarray], n_kept: int) -> dict[str, float]:
-    began, memory = time.perf_counter(), PatchMemory(list_images(folder / "without"), n_kept)
-    maps = draw_maps(memory, list_images(folder / "with"), truths)
-    # All at one size: the blur is in pixels of the map.
-    clean = [memory.draw_map(read_image(path), truths[0].shape) for path in list_images(folder / "held-out")]
-    return {
-        **measure_images([float(one.max()) for one in maps], [float(one.max()) for one in clean]),
-        **measure_pixels(maps, truths),
-        "seconds": time.perf_counter() - began,
-    }
-
-
-def draw_maps(memory: PatchMemory, paths: Sequence[Path], truths: Sequence[np.ndarray]) -> list[np.ndarray]:
-    return [memory.draw_map(read_image(path), truth.shape) for path, truth in zip(paths, truths, strict=True)]
-
-
-def measure_segvote(folder: Path, truths: list[np.ndarray]) -> dict[str, float]:
-    run, seconds = measure_seconds(lambda: annotate(folder / "with", folder / "without", folder / "out"))
-    clean = predict(run.folder.path, folder / "held-out", folder / "predicted")
-    places = [run.find(f"with/{path.name}") for path in list_images(folder / "with")]
-    scores = [run.votes["scores"][run.get_slice(place)] for place in places]
-    maps = [
-        fit(values.take(run.read_segments(place)["labels"]), truth.shape)
-        for place, values, truth in zip(places, scores, truths, strict=True)
-    ]
-    ious = measure_masks(run, places, truths)
-    return {
-        **measure_images([float(one.max()) for one in scores], [image.score for image in clean.images]),
-        **measure_pixels(maps, truths),
-        "mask_iou": float(ious.mean()),
-        "corloc": float((ious > 0.5).mean()),
-        "seconds": seconds,
-    }
-
-
-def measure_masks(run: Run, places: Sequence[int], truths: Sequence[np.ndarray]) -> np.ndarray:
-    found = zip(places, truths, strict=True)
-    return np.array([measure_iou(fit(run.read_mask(place), truth.shape) > 0, truth) for place, truth in found])
-
-
-def fit(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A map of single values at another size."""
-    return cv2.resize(values.astype(np.float32), shape[::-1], interpolation=cv2.INTER_NEAREST)
-
-
-# A set ---------------------------------------------------------------------------------------------------------------
-
-
-def read_truths(source: Path, paths: Sequence[Path]) -> list[np.ndarray]:
-    """Masks of images, at the size at which pixels are judged."""
-    truths = [read_mask(source / "masks" / f"{path.stem}.png") for path in paths]
-    factors = [min(1.0, LONGEST / max(truth.shape)) for truth in truths]
-    return [
-        cv2.resize(truth, None, fx=factor, fy=factor, interpolation=cv2.INTER_NEAREST)
-        for truth, factor in zip(truths, factors, strict=True)
-    ]
-
-
-def measure_set(name: str, source: Path, quick: bool) -> dict:
-    """Both systems on at most `N_QUICK` images of each kind, or all; every second *without* image is held out."""
-    n_images, n_kept = (N_QUICK, N_QUICK_BANK) if quick else (None, N_BANK)
-    with tempfile.TemporaryDirectory(prefix="segvote-bench-") as scratch:
-        folder = Path(scratch)
-        link_images(source / "with", folder / "with", stop=n_images)
-        link_images(source / "without", folder / "without", stop=n_images, step=2)
-        link_images(source / "without", folder / "held-out", start=1, stop=n_images, step=2)
-        truths = read_truths(source, list_images(folder / "with"))
-        row = {"peer": measure_peer(folder, truths, n_kept), "segvote": measure_segvote(folder, truths)}
-    for system, figures in row.items():
-        print(f"{name}, {system}", format_figures(figures), sep="\n", flush=True)
-    return {"set": name, **row}
-
-
-def measure_made(kind: str, quick: bool) -> dict:
-    """A set of synthetic surfaces, 0.2 % of each damaged."""
-    with tempfile.TemporaryDirectory(prefix="segvote-bench-") as folder:
-        write_surfaces(folder, 20, 40, kind=kind, area=(0.002, 0.002))
-        return measure_set(f"made-{kind}", Path(folder), quick)
-
-
-# The whole job beside other tools ------------------------------------------------------------------------------------
-
-
-def make_cams(shown: Sequence[Path], empty: Sequence[Path]) -> list[np.ndarray]:
+def draw_cams(shown: Sequence[Path], empty: Sequence[Path], jobs: int) -> list[np.ndarray]:
     """(height, width) class activation of each cell of the *with* images, from 0 to 1 in each image as is the habit."""
-    maps = Parallel(JOBS)(delayed(Lite0Features().compute_maps)(read_image(path)) for path in [*shown, *empty])
+    maps = Parallel(jobs)(delayed(Lite0Features().compute_maps)(read_image(path)) for path in [*shown, *empty])
     cells = [one[-1].astype(np.float32) for one in maps]
     means = np.array([one.mean(axis=(1, 2)) for one in cells])
     standard = StandardScaler().fit(means)
@@ -214,55 +108,112 @@ def make_cams(shown: Sequence[Path], empty: Sequence[Path]) -> list[np.ndarray]:
     return [(one - one.min()) / max(float(np.ptp(one)), 1e-6) for one in logits]
 
 
-def measure_best_corloc(maps: Sequence[np.ndarray], truths: Sequence[np.ndarray]) -> float:
-    """CorLoc at the threshold that is best for the set."""
-    maps = [cv2.resize(one, truth.shape[::-1]) for one, truth in zip(maps, truths, strict=True)]
-    levels = np.quantile(np.concatenate([one.ravel() for one in maps]), 1 - np.geomspace(1e-3, 0.8, N_LEVELS))
-    found = [
-        [measure_iou(one > level, truth) > 0.5 for one, truth in zip(maps, truths, strict=True)] for level in levels
-    ]
-    return float(max(np.mean(one) for one in found))
+# Figures -------------------------------------------------------------------------------------------------------------
 
 
-def measure_peers(name: str, source: Path, quick: bool) -> dict:
-    n_images, n_kept = (N_QUICK // 3, N_QUICK_BANK) if quick else (None, N_BANK)
-    shown, empty = (list_images(source / part)[:n_images] for part in ("with", "without"))
-    truths = read_truths(source, shown)
-    with tempfile.TemporaryDirectory(prefix="segvote-bench-") as scratch:
-        folder = Path(scratch)
-        for part in ("with", "without"):
-            link_images(source / part, folder / part, stop=n_images)
-        seconds = {"segvote": measure_seconds(lambda: wait_for(start_annotate(folder, folder / "out", JOBS)))[1]}
-        run = load_run(folder / "out")
-        ious = measure_masks(run, [run.find(f"with/{path.name}") for path in shown], truths)
-    corloc = {"segvote": float((ious > 0.5).mean())}
-    makers = {
-        "cam": lambda: make_cams(shown, empty),
-        "patchcore": lambda: draw_maps(PatchMemory(empty, n_kept), shown, truths),
+def measure_pixels(maps: Sequence[np.ndarray], truths: Sequence[np.ndarray]) -> Figures:
+    """AUROC over all pixels that are not ignored; mean IoU and CorLoc at the thresholds that are best for the set."""
+    values = np.concatenate([one[truth != 128] for one, truth in zip(maps, truths, strict=True)])
+    labels = np.concatenate([truth[truth != 128] == 255 for truth in truths])
+    levels = np.unique(np.quantile(values, 1 - np.geomspace(1e-4, 0.8, N_LEVELS)))
+    ious = np.array(
+        [[measure_iou(one > level, truth) for one, truth in zip(maps, truths, strict=True)] for level in levels]
+    )
+    return {
+        "pixel_auroc": float(roc_auc_score(labels, values)),
+        "best_miou": float(ious.mean(axis=1).max()),
+        "best_corloc": float((ious > 0.5).mean(axis=1).max()),
     }
-    for system, make in makers.items():
-        maps, seconds[system] = measure_seconds(make)
-        corloc[system] = measure_best_corloc(maps, truths)
-    for system in corloc:
-        print(f"{name:16} {system:10} {seconds[system]:.1f} s, CorLoc {corloc[system]:.2f}", flush=True)
-    return {"set": name, "seconds": seconds, "corloc": corloc}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path, metavar="DATA", help="none: synthetic surfaces alone")
-    parser.add_argument("sets", nargs="*", metavar="SET", help=f"default: {', '.join(SETS)}")
-    parser.add_argument("--quick", action="store_true", help=f"{N_QUICK} images of each kind, a smaller bank")
-    parser.add_argument("--made", action="store_true", help="the synthetic surfaces too, every kind of defect")
-    parser.add_argument("--peers", action="store_true", help="seconds and CorLoc of the whole job beside other tools")
-    options = parser.parse_args()
-    names = (options.sets or SETS) if options.data else ()
-    measure = measure_peers if options.peers else measure_set
-    rows = [measure(name, options.data / name, options.quick) for name in names if (options.data / name).is_dir()]
-    rows += [measure_made(kind, options.quick) for kind in DEFECTS] if options.made else []
-    absent = [name for name in names if not (options.data / name).is_dir()]
-    print(json.dumps({"sets": rows, "skipped": absent}))
+def measure_images(positive: Sequence[float], negative: Sequence[float]) -> Figures:
+    labels = np.repeat([1, 0], [len(positive), len(negative)])
+    return {"image_auroc": float(roc_auc_score(labels, [*positive, *negative]))}
+
+
+def measure_patchcore(folder: Path, truths: Sequence[np.ndarray], n_kept: int) -> Figures:
+    paths = list_images(folder / "with")
+
+    def draw() -> tuple[PatchMemory, list[np.ndarray]]:
+        memory = PatchMemory(list_images(folder / "without"), n_kept)
+        return memory, [memory.draw_map(read_image(path), one.shape) for path, one in zip(paths, truths, strict=True)]
+
+    (memory, maps), seconds = measure_seconds(draw)
+    # All at one size: the blur is in pixels of the map.
+    clean = [memory.draw_map(read_image(path), truths[0].shape) for path in list_images(folder / "held-out")]
+    images = measure_images([float(one.max()) for one in maps], [float(one.max()) for one in clean])
+    return {"seconds": seconds, **images, **measure_pixels(maps, truths)}
+
+
+def measure_cam(folder: Path, truths: Sequence[np.ndarray], jobs: int) -> Figures:
+    folders = [list_images(folder / name) for name in ("with", "without")]
+    maps, seconds = measure_seconds(lambda: draw_cams(*folders, jobs))
+    enlarged = [cv2.resize(one, truth.shape[::-1]) for one, truth in zip(maps, truths, strict=True)]
+    return {"seconds": seconds, **measure_pixels(enlarged, truths)}
+
+
+def measure_segvote(folder: Path, truths: Sequence[np.ndarray], jobs: int) -> Figures:
+    _, seconds = measure_seconds(lambda: run_annotate(folder, folder / "out", jobs))
+    run, clean = load_run(folder / "out"), predict(folder / "out", folder / "held-out", folder / "predicted")
+    places = [run.find(f"with/{path.name}") for path in list_images(folder / "with")]
+    scores = [run.votes["scores"][run.get_slice(place)] for place in places]
+    drawn = [one.take(run.read_segments(place)["labels"]) for place, one in zip(places, scores, strict=True)]
+    maps, masks = (
+        [resize_nearest(one, truth.shape) for one, truth in zip(found, truths, strict=True)]
+        for found in (drawn, [run.read_mask(place) for place in places])
+    )
+    ious = np.array([measure_iou(mask > 0, truth) for mask, truth in zip(masks, truths, strict=True)])
+    return {
+        "seconds": seconds,
+        **measure_images([float(one.max()) for one in scores], [image.score for image in clean.images]),
+        **measure_pixels(maps, truths),
+        "miou": float(ious.mean()),
+        "corloc": float((ious > 0.5).mean()),
+    }
+
+
+def resize_nearest(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    return cv2.resize(values.astype(np.float32), shape[::-1], interpolation=cv2.INTER_NEAREST)
+
+
+# Sets ----------------------------------------------------------------------------------------------------------------
+
+
+def read_truth(path: Path) -> np.ndarray:
+    """A mask at the size at which pixels are judged."""
+    truth = read_mask(path)
+    factor = min(1.0, LONGEST / max(truth.shape))
+    return cv2.resize(truth, None, fx=factor, fy=factor, interpolation=cv2.INTER_NEAREST)
+
+
+def measure_set(source: Path, folder: Path, given: Given) -> dict[str, Figures]:
+    """Each system on at most `N_QUICK` images of each kind, or all; every second *without* image is held out."""
+    n_images, n_kept = (N_QUICK, N_QUICK_BANK) if given.quick else (None, N_BANK)
+    link_images(source / "with", folder / "with", stop=n_images)
+    link_images(source / "without", folder / "without", stop=n_images, step=2)
+    link_images(source / "without", folder / "held-out", start=1, stop=n_images, step=2)
+    truths = [read_truth(source / "masks" / f"{path.stem}.png") for path in list_images(folder / "with")]
+    return {
+        f"{source.name}, segvote": measure_segvote(folder, truths, given.jobs),
+        f"{source.name}, patchcore": measure_patchcore(folder, truths, n_kept),
+        f"{source.name}, cam": measure_cam(folder, truths, given.jobs),
+    }
+
+
+def measure_sets(given: Given) -> dict[str, Any]:
+    figures = {}
+    for source in given.sets:
+        figures |= measure_set(source, given.scratch / source.name, given)
+    return figures
+
+
+def measure_made(given: Given) -> dict[str, Any]:
+    figures = {}
+    for kind in DEFECTS:
+        write_surfaces(given.scratch / kind, 20, 40, kind=kind, area=(0.002, 0.002))
+        figures |= measure_set(given.scratch / kind, given.scratch / f"{kind}-halves", given)
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, {"sets": measure_sets, "made": measure_made})

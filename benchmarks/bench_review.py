@@ -10,7 +10,7 @@ segments  the region, of the five sizes that the page offers, that gains most is
 pixels    a lasso is drawn around the error, a connected region, whose lasso gains most: straight lines within `HAND`
           pixels of its outline, without holes;
 vote      the correction takes part in the vote, as on the page: it is propagated at once, and a vote is held after
-          every fifth correction (``--every``);
+          every fifth correction;
 alone     no other segment changes.
 
 Runs are those of `suite.py`; use a copy where they must not change. With ``--choose`` the first action is the choice of
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +52,7 @@ PURE, WORTH = 0.85, 0.01
 # kind the person compares.
 HAND, N_ERRORS = 2.0, 5
 OBJECT, BACKGROUND = 255, 0  # of the truth; other values are not judged
-DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
+EVERY = 5  # corrections from one vote to the next
 WAYS = ("segments-vote", "pixels-vote", "segments-alone", "pixels-alone")
 # After how many actions masks are drawn and measured.
 DRAWN_AT = (0, 1, 10, 25, 50, 100)
@@ -143,22 +142,13 @@ class Review:
         shown = make_snapshot(table.bag_offsets, table.areas, table.bag_labels, *votes, uncertainty=result.uncertainty)
         self.first = apply_votes(note_redrawn(shown, measure_redrawn(run, shown)), *votes, result.graph)
 
-    def spend(self, way: str, n_actions: int, every: int) -> Iterator[tuple[int, float, float]]:
-        """Spend the actions one way: how many, CorLoc and mean IoU, whenever masks are measured."""
-        corrector = Corrector(self, way, every)
-        for n_spent in range(n_actions + 1):
-            if n_spent in DRAWN_AT:
-                yield n_spent, *corrector.measure()
-            if n_spent < n_actions:
-                corrector.act()
-
 
 class Corrector:
-    """The state of a review, corrected in one of `WAYS`, with a vote after every so many corrections."""
+    """The state of a review, corrected in one of `WAYS`."""
 
-    def __init__(self, review: Review, way: str, every: int) -> None:
+    def __init__(self, review: Review, way: str) -> None:
         self.tool, self.consequence = way.split("-", 1)
-        self.review, self.every, self.person = review, every, review.person
+        self.review, self.person = review, review.person
         self.shown, self.refitted, self.n_corrections = review.first, review.held.vote, 0
         self.level, self.waits = DEFAULT_LEVEL, review.choose
         self.canvases: dict[int, Canvas] = {}
@@ -239,29 +229,32 @@ class Corrector:
         self.n_corrections += 1
         if self.consequence == "alone":
             return
-        if self.n_corrections % self.every == 0:
+        if self.n_corrections % EVERY == 0:
             self.refitted = self.review.held.refit(user_labels)
         self._show(self.review.held.correct(user_labels, self.painted_shares, self.refitted))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="+", help="folders below $SEGVOTE_DATA with masks/")
+    parser.add_argument("sets", nargs="+", type=Path, metavar="SET", help="folders with masks/")
     parser.add_argument("--runs", type=Path, default=Path("build/suite"), help="where their runs lie, by name")
-    parser.add_argument("--ways", default=",".join(WAYS), help="which ways to correct, joined by commas")
+    parser.add_argument("--ways", default=",".join(WAYS), help="ways to correct, joined by commas")
     parser.add_argument("--actions", type=int, default=DRAWN_AT[-1])
-    parser.add_argument("--every", type=int, default=5, help="corrections from one vote to the next")
     parser.add_argument("--choose", action="store_true", help="the first action chooses an extent")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     figures: dict[str, dict[str, list[tuple[int, float, float]]]] = {}
-    for name in arguments.sets:
-        review = Review(Run(arguments.runs / name), DATA / name / "masks", arguments.choose)
-        print(f"{name}, {review.first.positive.sum()} images, confidence {review.held.confidence.level}", flush=True)
-        for way in arguments.ways.split(","):
-            rows = figures.setdefault(name, {})[way] = []
-            for n_spent, corloc, iou in review.spend(way, arguments.actions, arguments.every):
-                rows.append((n_spent, round(corloc, 4), round(iou, 4)))
-                print(f"  {way:18} {n_spent:4} actions: CorLoc {corloc:.3f}, mIoU {iou:.3f}", flush=True)
+    for folder in given.sets:
+        review = Review(Run(given.runs / folder.name), folder / "masks", given.choose)
+        print(f"{folder.name}, confidence {review.held.confidence.level}", flush=True)
+        for way in given.ways.split(","):
+            rows = figures.setdefault(folder.name, {})[way] = []
+            corrector = Corrector(review, way)
+            for n_spent in range(given.actions + 1):
+                if n_spent in DRAWN_AT:
+                    corloc, iou = corrector.measure()
+                    rows.append((n_spent, round(corloc, 4), round(iou, 4)))
+                    print(f"  {way:18} {n_spent:4} actions: CorLoc {corloc:.3f}, mIoU {iou:.3f}", flush=True)
+                corrector.act()
     print(json.dumps(figures))
 
 

@@ -1,25 +1,23 @@
 """A million segments on one machine: seconds, memory, recall and ranking of `Walk` at three sizes; last line JSON.
 
-    python benchmarks/bench_scale.py [--quick] [--size 1000000]
+    python benchmarks/bench_scale.py [--quick] [--part 1000000]
 
-Every size runs in a process of its own, so that its peak memory is its own. The segments are synthetic: a mixture of
-many kinds that vary in a few directions each, in bags of a hundred, with an object planted in the *with* bags beside
-one of the kinds, some of it looking like that kind, and in every fifth *without* bag a segment that looks like it.
+Every size runs in a process of its own, so that its peak memory is its own; quick: a twentieth of each size. The
+segments are synthetic: a mixture of many kinds that vary in a few directions each, in bags of a hundred, with an object
+planted in the *with* bags beside one of the kinds, some of it looking like that kind, and in every fifth *without* bag
+a segment that looks like it.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
-import resource
-import subprocess
-import sys
 import time
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from harness import format_figures
+from harness import Given, read_peak, run_alone, run_parts
 from segvote.kernels import build_vote_graph
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
@@ -30,7 +28,7 @@ N_DIMS, SEGMENTS_PER_BAG, OBJECT_PER_BAG = 472, 100, 5
 N_KINDS, N_LATENT = 300, 12  # kinds of segments, and directions in which those of one kind differ
 BAG_SPREAD, NOISE = 0.2, 0.7  # of bags and segments: as hard to search as the features of real photographs
 N_JUDGED = 1000  # segments whose true neighbours are searched among all
-SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (2_000, 8_000, 32_000)
+SIZES, QUICK_SHARE = (10_000, 100_000, 1_000_000), 20
 
 
 def make_set(n_segments: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -61,7 +59,7 @@ def make_set(n_segments: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
     return X, y, bags, truth
 
 
-def measure_size(n_segments: int) -> dict[str, float | str]:
+def measure_size(n_segments: int) -> dict[str, Any]:
     """One fit, and how its ranking of some segments differs from that with their true neighbours."""
     X, y, bags, truth = make_set(n_segments)
     started, began = time.perf_counter(), time.process_time()
@@ -70,7 +68,7 @@ def measure_size(n_segments: int) -> dict[str, float | str]:
         "n_segments": n_segments,
         "seconds": time.perf_counter() - started,
         "processor_seconds": time.process_time() - began,
-        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "peak_gb": read_peak(),
         "estimated_gb": estimate_memory(*X.shape) / 2**30,
         "recall": voter.recall_,
         "ap": average_precision(voter.scores_, truth),
@@ -103,21 +101,9 @@ def judge_sample(voter: Walk, X: np.ndarray, bags: np.ndarray, truth: np.ndarray
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
-    parser.add_argument("--size", type=int, metavar="N", help="one size in this process")
-    options = parser.parse_args()
-    if options.size:
-        print(json.dumps(measure_size(options.size)))
-        return
-    rows = []
-    for size in QUICK_SIZES if options.quick else SIZES:
-        command = [sys.executable, __file__, "--size", str(size)]
-        rows.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-        print(format_figures(rows[-1]), flush=True)
-    print(json.dumps({"sizes": rows}))
+def measure_alone(given: Given, n_segments: int) -> dict[str, Any]:
+    return run_alone(measure_size, n_segments // QUICK_SHARE if given.quick else n_segments)
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, {str(size): partial(measure_alone, n_segments=size) for size in SIZES})

@@ -1,27 +1,26 @@
 """Videos against their own stills: frame IoU, volume CorLoc, flicker; and time and memory.
 
-Run ``python benchmarks/bench_video.py DATA ...`` with folders like ``video-cars`` (``with/<video>/``,
-``without/<video>/``, ``masks/<video>/``). ``--lengths 100 1000`` measures time and peak memory of one video of so many
-frames instead, ``--stills`` also those of all its frames as images.
+    python benchmarks/bench_video.py SET ... [--part quality|time|length] [--quick]
+
+A SET is a folder like ``video-cars`` (``with/<video>/``, ``without/<video>/``, ``masks/<video>/``).
+
+- ``quality``: figures of videos, and of their key frames as images in one folder.
+- ``time``: processor seconds and peak memory of one video with and one without the object of the first SET, 30 frames
+  each, as videos and with every frame as an image.
+- ``length``: the same as videos of 100 and 1,000 frames, made by playing the frames forward and backward.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import resource
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
-from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from harness import format_figures
+from harness import Given, read_peak, run_alone, run_parts
 from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import resize_labels
@@ -36,22 +35,18 @@ from segvote.steps.video.draw import STEADINESS, draw_video
 from segvote.steps.video.extract import survey_video
 
 
-def _make_parent(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
 def write_stills(data: Path, folder: Path) -> Path:
     """The key frames of all videos as images, and their masks."""
-    for kind in ("with", "without"):
-        for video in sorted((data / kind).iterdir()):
-            survey, frames = survey_video(VideoStream(video)), list_frames(video)
-            for index in survey["key_indices"]:
-                frame = frames[index]
-                shutil.copy(frame, _make_parent(folder / kind / f"{video.name}-{frame.name}"))
-                mask = data / "masks" / video.name / f"{frame.stem}.png"
-                if kind == "with" and mask.exists():
-                    shutil.copy(mask, _make_parent(folder / "masks" / f"{video.name}-{frame.stem}.png"))
+    for kind in ("with", "without", "masks"):
+        (folder / kind).mkdir(parents=True)
+    for video in sorted(data.glob("with*/*")):
+        frames = list_frames(video)
+        for index in survey_video(VideoStream(video))["key_indices"]:
+            frame = frames[index]
+            shutil.copy(frame, folder / video.parent.name / f"{video.name}-{frame.name}")
+            mask = data / "masks" / video.name / f"{frame.stem}.png"
+            if video.parent.name == "with" and mask.exists():
+                shutil.copy(mask, folder / "masks" / f"{video.name}-{frame.stem}.png")
     return folder
 
 
@@ -74,8 +69,8 @@ def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tup
     return float(np.mean(ious)), float(np.mean(flickers[1:]))
 
 
-def compare(data: Path, scratch: Path) -> dict:
-    """Figures of one data set as videos and as stills."""
+def compare(data: Path, scratch: Path) -> dict[str, Any]:
+    """Figures of one set as videos and as stills."""
     videos = annotate(data / "with", data / "without", scratch / "videos", Settings(frames="video"))
     found = evaluate(videos, data / "masks", threshold=VIDEO_THRESHOLD)
     stills = write_stills(data, scratch / "stills")
@@ -87,7 +82,6 @@ def compare(data: Path, scratch: Path) -> dict:
         for share in (0.0, STEADINESS)
     )
     return {
-        "data": data.name,
         "frame_iou": found.to_dict()["frame_miou"],
         "volume_corloc": found.to_dict()["video_corloc"],
         "stills_iou": evaluate(images, stills / "masks").to_dict()["miou"],
@@ -112,53 +106,34 @@ def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
 
 
 def measure_long(data: Path, n_frames: int, frames: str) -> dict[str, float]:
-    """Peak memory in MB after each step, and seconds, for a video with and one without the object."""
+    """Peak memory in MB after each step, and processor seconds, for a video with and one without the object."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in ("with", "without"):
             write_long_video(folder / kind / "video", min((data / kind).iterdir()), n_frames)
-        started, found = time.perf_counter(), {}
+        found = {}
 
         def note_peak(step: str, done: int, total: int) -> None:
-            found[step] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            found[step] = 1024 * read_peak()
 
         folders = [folder / name for name in ("with", "without", "out")]
         annotate(*folders, Settings(frames=frames), n_jobs=1, progress=note_peak)
         cpu = time.process_time()
-        seconds = time.perf_counter() - started
-        return {
-            **found,
-            "processor_seconds": cpu,
-            "frames_per_processor_second": 2 * n_frames / cpu,
-            "seconds": seconds,
-        }
+        return {**found, "processor_seconds": cpu, "frames_per_processor_second": 2 * n_frames / cpu}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path, nargs="*")
-    parser.add_argument("--lengths", type=int, nargs="*", default=[])
-    parser.add_argument("--stills", action="store_true")
-    parser.add_argument("--alone", nargs=2)
-    options = parser.parse_args()
-    if options.alone:
-        print(json.dumps(measure_long(options.data[0], int(options.alone[0]), options.alone[1])))
-        return
-    for n_frames, frames in product(options.lengths, ("video", "images") if options.stills else ("video",)):
-        command = [sys.executable, __file__, str(options.data[0]), "--alone", str(n_frames), frames]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        print(
-            f"{n_frames} frames as {frames}, load {os.getloadavg()[0]:.0f}", format_figures(found), sep="\n", flush=True
-        )
-    if options.lengths:
-        return
-    rows = []
-    with tempfile.TemporaryDirectory() as name:
-        for data in options.data:
-            rows.append(compare(data, Path(name) / "runs" / data.name))
-            print(data.name, format_figures(rows[-1]), sep="\n", flush=True)
-    print(json.dumps({"rows": rows}))
+def measure_time(given: Given) -> dict[str, Any]:
+    return {frames: run_alone(measure_long, given.sets[0], 30, frames) for frames in ("video", "images")}
+
+
+def measure_lengths(given: Given) -> dict[str, Any]:
+    lengths = (20, 60) if given.quick else (100, 1000)
+    return {str(n_frames): run_alone(measure_long, given.sets[0], n_frames, "video") for n_frames in lengths}
+
+
+def compare_all(given: Given) -> dict[str, Any]:
+    return {data.name: compare(data, given.scratch / data.name) for data in given.sets}
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, {"quality": compare_all, "time": measure_time, "length": measure_lengths})

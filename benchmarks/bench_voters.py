@@ -1,14 +1,12 @@
 """Voters measured alone: seconds to fit, bag and instance figures of two MIL sets.
 
-    python benchmarks/bench_voters.py [--part votes|fits|musk|birdsong|window] [--quick] [MIL_FOLDER]
+    python benchmarks/bench_voters.py [--part fits|musk|birdsong] [--quick] [MIL_FOLDER]
 
-- ``votes``: processor seconds of the method's vote over those of its search, by the number of segments.
 - ``fits``: processor seconds of every voter with its defaults on 5,000, 20,000 and 50,000 made segments of 64 features,
   or *refused*: a quadratic voter refuses too many pairs.
 - ``musk``, ``birdsong``: MIL_FOLDER holds ``musk1.csv`` (label, bag id, 166 features) and
   ``birdsong/hja_birdsong_*.txt``. Bag accuracy of ten-fold cross-validation, and average precision of the instances of
   *with* bags, species by species: mean, lowest, highest. Features are standardised, on musk1 by the training folds.
-- ``window``: the printed eKDE with the rule ``window`` on every species of birdsong.
 """
 
 from __future__ import annotations
@@ -28,17 +26,12 @@ from sklearn.preprocessing import StandardScaler
 from harness import Given, measure_seconds, run_parts
 from segvote.datasets import make_bags
 from segvote.errors import TooLargeError
-from segvote.kernels import Neighbours
-from segvote.method.confidence import vote_and_judge
-from segvote.method.graph import N_NEIGHBORS
-from segvote.method.table import make_table
 from segvote.voters import VOTERS
 from segvote.voters.bags import BagVoter
 from segvote.voters.base import BaseVoter
 from segvote.voters.paper import PaperEKDE
 
 MIL = Path("../shared/data/mil")
-N_DIMS = 472
 SIZES, QUICK_SIZES, BAG_SIZE, N_FEATURES = (5_000, 20_000, 50_000), (2_000,), 100, 64
 N_FOLDS, N_REPEATS = 10, 3
 QUICK_SPECIES = (5, 9)
@@ -52,20 +45,6 @@ EARLY = {
 
 
 # Time ----------------------------------------------------------------------------------------------------------------
-
-
-def compare_votes(given: Given) -> dict[str, Any]:
-    figures = {}
-    for n_segments in (1000, 4000) if given.quick else (5000, 10000, 20000, 50000):
-        n_bags = n_segments // 400
-        X, y, bags, _ = make_bags(n_with=n_bags, n_without=n_bags, n_segments=200, n_dims=N_DIMS)
-        X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-        search = partial(Neighbours.search, X, N_NEIGHBORS, bags)
-        table, graph = make_table(X, y[np.flatnonzero(np.diff(bags, prepend=-1))] == 1, bags), search().build_graph()
-        vote = partial(vote_and_judge, table, graph)
-        seconds = [measure_seconds(one, time.process_time)[1] for one in (vote, search)]
-        figures[f"vote_over_search_{n_segments}"] = seconds[0] / seconds[1]
-    return figures
 
 
 def time_fits(given: Given) -> dict[str, Any]:
@@ -151,28 +130,10 @@ def measure_mil(given: Given, kind: str) -> dict[str, Any]:
     return rows
 
 
-def measure_window(given: Given) -> dict[str, Any]:
-    """Species to AP, share selected, true share, precision and recall of sgn f."""
-    folder, rows = given.sets[0] if given.sets else MIL, {}
-    if not (folder / "birdsong").is_dir():
-        return {"skipped": f"no birdsong in {folder}"}
-    data = read_birdsong(folder)
-    for one in QUICK_SPECIES if given.quick else range(1, 14):
-        scores, truth = score_species(PaperEKDE, data, one)
-        selected = scores > 0
-        n_right = (selected & truth).sum()
-        figures = (selected.mean(), truth.mean(), n_right / max(selected.sum(), 1), n_right / truth.sum())
-        rows[str(one)] = [round(float(value), 3) for value in (average_precision_score(truth, scores), *figures)]
-        print(f"species {one:2} {rows[str(one)]}", flush=True)
-    return rows
-
-
 PARTS = {
-    "votes": compare_votes,
     "fits": time_fits,
     "musk": partial(measure_mil, kind="musk"),
     "birdsong": partial(measure_mil, kind="birdsong"),
-    "window": measure_window,
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: options, scratch folder, figures as JSON; clocks, memory of processes, links to images.
+"""Shared by the benchmarks: options, scratch folder, figures as JSON; clocks, processes, links to images.
 
 A benchmark is a dictionary of parts, functions from `Given` to figures. The last line that is printed is JSON.
 """
@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import multiprocessing
+import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from segvote.datasets import write_scenes
 from segvote.io.images import list_images
 
-BAG_LABELS = ("with", "without")
-SAMPLE_EVERY = 0.2  # seconds
 Result = TypeVar("Result")
 
 
@@ -33,14 +32,6 @@ class Given:
     scratch: Path
     quick: bool
     jobs: int
-
-    def take_set(self, n_quick: int = 12, n_images: int = 80) -> Path:
-        """The first set, or synthetic scenes."""
-        if self.sets:
-            return self.sets[0]
-        n_half = (n_quick if self.quick else n_images) // 2
-        write_scenes(self.scratch / "scenes", n_half, n_half)
-        return self.scratch / "scenes"
 
 
 def run_parts(description: str, parts: Mapping[str, Callable[[Given], dict[str, Any]]]) -> None:
@@ -60,7 +51,13 @@ def run_parts(description: str, parts: Mapping[str, Callable[[Given], dict[str, 
 
 
 def format_figures(figures: Mapping[str, Any]) -> str:
-    return "\n".join(f"  {name:32}{f'{one:.4g}' if isinstance(one, float) else one}" for name, one in figures.items())
+    return "\n".join(f"  {name:32}{format_figure(one)}" for name, one in figures.items())
+
+
+def format_figure(figure: Any) -> str:
+    if isinstance(figure, dict):
+        return ", ".join(f"{name} {format_figure(one)}" for name, one in figure.items())
+    return f"{figure:.4g}" if isinstance(figure, float) else str(figure)
 
 
 def measure_seconds(
@@ -79,43 +76,18 @@ def link_images(source: Path, target: Path, start: int | None = None, stop: int 
         link.symlink_to(path.resolve())
 
 
-def start_annotate(folder: Path, out: Path, jobs: int, *options: str) -> subprocess.Popen:
+def run_annotate(folder: Path, out: Path, jobs: int, *options: str) -> None:
     """`segvote annotate` in a process of its own."""
     command = [sys.executable, "-m", "segvote", "annotate", str(folder / "with"), str(folder / "without")]
-    return subprocess.Popen([*command, "-o", str(out), "--jobs", str(jobs), *options], stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "-o", str(out), "--jobs", str(jobs), *options], check=True, stdout=subprocess.DEVNULL)
 
 
-def wait_for(process: subprocess.Popen) -> None:
-    if process.wait():
-        raise SystemExit(f"segvote annotate ended with {process.returncode}")
+def run_alone(function: Callable[..., Result], *arguments: Any) -> Result:
+    """The result of a function in a process of its own, so that `read_peak` is that of the function."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
-def watch_memory(process: subprocess.Popen) -> float:
-    """Most GB that a process and all that it started held at once, each page counted once (Linux)."""
-    peak = 0
-    while process.poll() is None:
-        peak = max(peak, sum(map(read_memory, list_tree(process.pid))))
-        time.sleep(SAMPLE_EVERY)
-    wait_for(process)
-    return peak / 2**30
-
-
-def list_tree(pid: int) -> list[int]:
-    """A process and all its descendants."""
-    found = [pid]
-    for one in found:
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
-            try:
-                found += map(int, task.read_text().split())
-            except OSError:
-                continue  # it ended meanwhile
-    return found
-
-
-def read_memory(pid: int | None = None) -> int:
-    """Bytes of a process, of this one by default; a page that several share is divided among them."""
-    try:
-        lines = Path(f"/proc/{os.getpid() if pid is None else pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+def read_peak() -> float:
+    """Peak memory of this process in GB (Linux); that of `getrusage` may be the peak of the parent."""
+    return int(re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0]) / 2**20

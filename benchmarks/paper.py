@@ -1,17 +1,17 @@
 """The paper's experiments on the data sets at hand, and the tables of docs/paper.md.
 
     python benchmarks/paper.py DATA [--images 12] [--sets cows ...] [--only voters printed words gpb]
-    python benchmarks/paper.py DATA --study lengths|adaptation [--features bow]
+    python benchmarks/paper.py DATA --adaptation
 
 `make paper` runs it. On each set (with/, without/, masks/) it compares all voters with our segments and network, then
 measures the printed eKDE with every pair of bandwidths of its grid, with every rule that chooses them and around the
 window; then come visual words and the paper's own recipe (gPb, words, second voting). Of each folder it takes
-the same few images, evenly spread over the sorted names. Results are kept in the work folder: an interrupted run
-continues. Only the tables between the markers of the page are written again.
+the same few images, evenly spread over the sorted names. Results are kept in ``comparison/results`` of the work folder:
+an interrupted run continues; remove them after a change in a voter. Only the tables between the markers of the page are
+written again.
 
-``--study lengths``: all voters with features as long as they are and with blocks of length one, for docs/voters.md;
-`wants_lengths` of each class follows this table. ``--study adaptation``: features fitted to the image
-labels first, ``x + (gain - 1) (u . x) u`` with u the direction of a linear classifier on the mean features of images.
+``--adaptation`` prints a table instead: features fitted to the image labels first, ``x + (gain - 1) (u . x) u`` with u
+the direction of a linear classifier on the mean features of images.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +37,6 @@ from paper_experiments import (
     find_best_baseline,
     measure_printed,
     study_adaptation,
-    study_lengths,
 )
 from segvote.datasets.paper_table import COLUMNS, MEAN, PAPER_METHODS, PAPER_TABLE, PITTCAR
 from segvote.evaluation.compare import FINISH
@@ -46,7 +44,6 @@ from segvote.evaluation.comparison import Combination, Comparison, Result
 from segvote.io.files import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
 from segvote.report.tables import format_markdown, format_text
-from segvote.voters import SYSTEMS
 from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, WINDOW
 
 OURS = Combination("ward", "lite0", "ekde")
@@ -321,22 +318,14 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--images", type=int, default=N_IMAGES, help="of each folder, evenly spread; 0: all")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="tables of other parts stay")
-    parser.add_argument("--voters", nargs="+", default=SYSTEMS, help="of the part voters")
-    parser.add_argument("--study", choices=("lengths", "adaptation"))
-    parser.add_argument("--features", default="lite0", help="of the study of lengths")
+    parser.add_argument("--adaptation", action="store_true", help="print the table of adapted features instead")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--again", action="store_true", help="count all votes again: after a change in a voter")
     options = parser.parse_args()
-    if options.again:
-        for folder in options.out.glob("*/comparison/results"):  # segments and features stay
-            shutil.rmtree(folder)
     job = Job(options.data, options.out, options.images, options.jobs)
-    if options.study:
-        is_lengths = options.study == "lengths"
-        rows = study_lengths(job, options.sets, options.features) if is_lengths else study_adaptation(job, options.sets)
-        print(format_markdown(rows))
+    if options.adaptation:
+        print(format_markdown(study_adaptation(job, options.sets)))
         return
-    comparisons = compare_all(job, options.sets, options.only, options.voters)
+    comparisons = compare_all(job, options.sets, options.only)
     printed = {name: measure_printed(job, name) for name in options.sets} if "printed" in options.only else {}
     pages = Pages(comparisons, printed, options.images)
     if "voters" in options.only:

@@ -1,4 +1,4 @@
-"""The experiments of `paper.py`: voters side by side, the printed eKDE with many bandwidths, and two studies.
+"""The experiments of `paper.py`: voters side by side, the printed eKDE with many bandwidths, and adapted features.
 
 Of each folder the same few images are taken, evenly spread over the sorted names. Results are kept in the work folder.
 """
@@ -17,16 +17,7 @@ from typing import Any
 import numpy as np
 
 from segvote.datasets.paper_table import PAPER_METHODS
-from segvote.errors import TooLargeError
-from segvote.evaluation.compare import (
-    FINISH,
-    Stage,
-    choose_settings,
-    compare,
-    count_votes,
-    list_combinations,
-    prepare_stage,
-)
+from segvote.evaluation.compare import FINISH, Stage, compare, list_combinations, prepare_stage
 from segvote.evaluation.comparison import Combination, Comparison
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.rules import decide_by_rules
@@ -74,10 +65,10 @@ class Job:
             spread_images(self.data / name / folder.name, folder, self.n_images)
         return folders
 
-    def prepare(self, name: str, settings: Settings = SETTINGS) -> Stage:
+    def prepare(self, name: str) -> Stage:
         """Segments, features and truth of a set, in the folder of its comparison."""
         readers, out = list_truth(self.data / name / "masks"), self.out / name / "comparison" / "run"
-        return prepare_stage(self.link_images(name), readers, out, settings, self.n_jobs)
+        return prepare_stage(self.link_images(name), readers, out, SETTINGS, self.n_jobs)
 
     def compare(self, name: str, combinations: Sequence[Combination]) -> Comparison:
         readers, out = list_truth(self.data / name / "masks"), self.out / name / "comparison"
@@ -109,22 +100,20 @@ def report_steps(name: str) -> Callable[[str, int, int], None]:
 # Comparisons ---------------------------------------------------------------------------------------------------------
 
 
-def list_passes(voters: Sequence[str] = SYSTEMS) -> dict[str, list[Combination]]:
+def list_passes() -> dict[str, list[Combination]]:
     """The combinations that are compared on every set, by part."""
     pairs = (*PAPER_METHODS.values(), (METHOD, "lite0"), (METHOD, "bow"))
     return {
-        "voters": list_combinations(voters),
+        "voters": list_combinations(SYSTEMS),
         "words": list_combinations(dict.fromkeys(voter for voter, _ in pairs), ["bow"]),
         "gpb": sorted({Combination("gpb", features, voter) for voter, features in pairs}),
     }
 
 
-def compare_all(
-    job: Job, names: Sequence[str], parts: Sequence[str], voters: Sequence[str] = SYSTEMS
-) -> dict[str, Comparison]:
+def compare_all(job: Job, names: Sequence[str], parts: Sequence[str]) -> dict[str, Comparison]:
     """The parts asked for over all sets, the most telling first; the results of one set together."""
     found: dict[str, Comparison] = {}
-    for part, combinations in list_passes(voters).items():
+    for part, combinations in list_passes().items():
         for name in names if part in parts else ():
             found[name] = join_results(found.get(name), job.compare(name, combinations))
         if part == "voters" and found:
@@ -147,15 +136,6 @@ def find_best_baseline(comparisons: Mapping[str, Comparison]) -> str:
             corloc, ap = np.mean(figures, axis=0)
             means[voter] = float(corloc), float(ap)
     return max(means, key=lambda voter: means[voter])
-
-
-def judge_votes(stage: Stage, table: SegmentTable, votes: np.ndarray, voter: str) -> dict[str, float]:
-    """AP of votes (n_segments,), and their CorLoc by each rule."""
-    scores, _, decisions = decide_by_rules(table, votes, replace(SETTINGS, voter=voter), stage.n_matched)
-    ious = {rule: measure_ious(stage.measure(selected)) for rule, selected in decisions.items()}
-    return {"ap": rank_scores(stage, scores)} | {
-        rule: float((one > IMAGE_THRESHOLD).mean()) for rule, one in ious.items()
-    }
 
 
 def rank_scores(stage: Stage, scores: np.ndarray) -> float:
@@ -220,39 +200,15 @@ def fit_printed(stage: Stage, **options: Any) -> Printed:
 
 def judge_printed(stage: Stage, votes: np.ndarray, pair: tuple[float, float] = (0.0, 0.0), **point: float) -> Printed:
     table = stage.tables[True]
-    found = judge_votes(stage, table, votes, "ekde-paper")
-    figures = (found["ap"], found["printed"], found["common"], float((votes[table.is_candidate] > 0).mean()))
+    scores, _, decisions = decide_by_rules(table, votes, replace(SETTINGS, voter="ekde-paper"), stage.n_matched)
+    corlocs = [
+        float((measure_ious(stage.measure(decisions[rule])) > IMAGE_THRESHOLD).mean()) for rule in ("printed", "common")
+    ]
+    figures = (rank_scores(stage, scores), *corlocs, float((votes[table.is_candidate] > 0).mean()))
     return Printed(pair, *(round(figure, 4) for figure in figures), **point)
 
 
-# Studies -------------------------------------------------------------------------------------------------------------
-
-
-def study_lengths(job: Job, names: Sequence[str], features: str) -> list[list[str]]:
-    """CorLoc by the common and the own rule and AP of every voter, with blocks of length one and with lengths."""
-    # Without counts words have length one either way.
-    settings = replace(SETTINGS, features=features, feature_options={"counts": True} if features == "bow" else {})
-    stages = [job.prepare(name, settings) for name in names]
-    heads = ("CorLoc, unit", "lengths", "own rule, unit", "lengths", "AP, unit", "lengths", "better AP on", "keeps")
-    rows = [["voter", *heads]]
-    for voter in VOTERS:
-        chosen = choose_settings(settings, Combination(settings.segmenter, features, voter), VOTER_OPTIONS)
-        unit, kept = (np.array([judge_voter(stage, chosen, lengths) for stage in stages]) for lengths in (False, True))
-        pairs = [f"{mean:.2f}" for two in zip(unit.mean(axis=0), kept.mean(axis=0), strict=True) for mean in two]
-        wins = f"{(kept[:, 2] > unit[:, 2]).sum()} of {len(stages)}"
-        rows.append([voter, *pairs, wins, "yes" if VOTERS[voter].wants_lengths else "no"])
-        print(*rows[-1], flush=True)
-    return rows
-
-
-def judge_voter(stage: Stage, settings: Settings, lengths: bool) -> tuple[float, float, float]:
-    """CorLoc by the common and the own rule, and AP; nan where the voter refuses so many segments."""
-    table = stage.tables[lengths]
-    try:
-        found = judge_votes(stage, table, count_votes(table, settings)[0], settings.voter)
-    except TooLargeError:
-        return (np.nan,) * 3
-    return found["common"], found["own"], found["ap"]
+# Features fitted to the image labels ---------------------------------------------------------------------------------
 
 
 def study_adaptation(job: Job, names: Sequence[str]) -> list[list[str]]:

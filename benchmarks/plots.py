@@ -1,23 +1,19 @@
 """Draw the figures of README and docs/ that show results; the pictures come with scikit-image or are made.
 
-    python benchmarks/plots.py [readme] [drawing] [collapse] [--out docs/images]
+    python benchmarks/plots.py [readme] [drawing] [--out docs/images]
 
 - ``readme``: above, a stained tissue section (`skimage.data.immunohistochemistry`), cut into windows with and without
   brown stain; below, a brick wall (`skimage.data.brick`) with cracks that are drawn here.
 - ``drawing``: part of synthetic cracked surfaces: image, truth, the vote drawn as regions, ``--draw lines``.
-- ``collapse``: the printed iteration with equal bandwidths, and its direction.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 from skimage import data
 from skimage.color import rgb2hed
@@ -27,14 +23,12 @@ from skimage.transform import resize
 
 import segvote
 from segvote import annotate
-from segvote.datasets import make_bags, write_surfaces
+from segvote.datasets import write_surfaces
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.overlays import write_jpeg
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.voters.paper import PaperEKDE
-from segvote.voters.walk import Walk
 
 WINDOW, STEP, SIDE = 96, 52, 192  # of the section: pixels of a window, from one to the next, and as it is annotated
 TILE, SHOWN, GAP = 128, 256, 6  # of the wall: pixels of a tile, and as it is annotated and shown; between pictures
@@ -43,7 +37,6 @@ N_IMAGES, AREA = 12, 0.005  # of the cracks
 N_ROWS = 3
 SIDE_SHOWN = 360  # pixels of a tile
 ORANGE = np.array([255, 120, 0])
-STEPS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 
 
 def enlarge(picture: np.ndarray, side: int) -> np.ndarray:
@@ -151,36 +144,7 @@ def plot_drawing(out: Path) -> None:
     write_jpeg(out / "drawing.jpg", join(rows, axis=0), quality=85)
 
 
-def measure_weights(steps: int, X: np.ndarray, y: np.ndarray, bags: np.ndarray, truth: np.ndarray) -> list[float]:
-    """Mean weight of object and of background segments of *with* bags: printed, then renormalised."""
-    background = (y == 1) & ~truth
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        printed = (
-            PaperEKDE(bandwidth_for=3.0, bandwidth_against=3.0, max_iter=steps, tol=0).fit(X, y, bags=bags).weights_
-        )
-    robust = Walk(n_steps=steps).fit(X, y, bags=bags).weights_
-    return [printed[truth].mean(), printed[background].mean(), robust[truth].mean(), robust[background].mean()]
-
-
-def plot_collapse(out: Path) -> None:
-    """The printed iteration with equal bandwidths, and its direction, on made bags."""
-    X, y, bags, truth = make_bags(n_odd=0, seed=3)
-    curves = np.array([measure_weights(steps, X, y, bags, truth) for steps in STEPS])
-    plt.rcParams["svg.hashsalt"] = "segvote"
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
-    for axis, place, title in zip(axes, (0, 2), ("as printed, equal bandwidths", "renormalised (walk)"), strict=True):
-        axis.plot(STEPS, curves[:, place], color="#c62828", label="the planted object")
-        axis.plot(STEPS, curves[:, place + 1], color="#1f6f8b", label="background of *with* bags")
-        axis.axhline(0.5, color="#999999", linewidth=0.8, linestyle=":")
-        axis.set(title=title, xlabel="rounds of voting", xscale="log", ylim=(-0.02, 1.02))
-    axes[0].set_ylabel("mean weight w")
-    axes[1].legend(frameon=False)
-    figure.tight_layout()
-    figure.savefig(out / "collapse.svg", metadata={"Date": None})
-
-
-PLOTS = {"readme": plot_readme, "drawing": plot_drawing, "collapse": plot_collapse}
+PLOTS = {"readme": plot_readme, "drawing": plot_drawing}
 
 
 def main() -> None:
@@ -188,7 +152,6 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(PLOTS)}; default: all")
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
     given = parser.parse_args()
-    matplotlib.use("svg")
     for name in given.names or PLOTS:
         PLOTS[name](given.out)
 

@@ -34,47 +34,17 @@ from segvote.method.confidence import Confidence, vote_and_judge
 from segvote.method.graph import N_NEIGHBORS
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.vote import Vote
+from segvote.report.tables import format_text
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.extent import change_extent
 from segvote.steps.reopening import reopen
 from segvote.steps.vote import fetch_neighbours
 
-# Close-ups of one surface, as opposed to photographs of scenes; by name, for the two means only.
-SURFACES = ("tile-", "steel-", "coffee-", "surface-")
 N_THRESHOLDS = 60  # tried on the scores of all images alike
 Row = dict[str, Any]
-# Figure to its heading, how the heading is aligned, and the format.
-COLUMNS = {
-    "name": ("set", "<16", "16"),
-    "ap": ("AP", ">6", "6.3f"),
-    "corloc": ("CorLoc", ">7", "7.3f"),
-    "miou": ("mIoU", ">6", "6.3f"),
-    "choice": ("choice", ">7", "7d"),
-    "choice_corloc": ("CorLoc", ">7", "7.3f"),
-    "choice_miou": ("mIoU", ">6", "6.3f"),
-    "limit": ("limit", ">6", "6.3f"),
-    "boundary_f": ("BF", ">6", "6.3f"),
-    "pixel_f": ("F2", ">6", "6.3f"),
-    "draw": ("draw", ">9", ">9"),
-    "best_threshold": ("best", ">6", "6.3f"),
-    "n_uncertain": ("unsure", ">7", "7d"),
-    "n_excluded": ("excl", ">5", "5d"),
-    "confidence": ("conf", ">5", "5.2f"),
-    "level": ("level", ">6", ">6"),
-    "seconds": ("s", ">7", "7.1f"),
-}
 MEANS = ("corloc", "miou", "choice_corloc", "choice_miou", "boundary_f")
 PER_SEGMENT, PER_EDGE = ("areas", "border", "centres", "prior"), ("lengths", "contrasts")  # of `Geometry`
-
-
-def list_sets(data: Path, chosen: list[str]) -> list[Path]:
-    found = sorted(one.parent for one in data.glob("*/masks") if (one.parent / "with").is_dir())
-    found = [one for one in found if (one / "without").is_dir() and (not chosen or one.name in chosen)]
-    found = [one for one in found if not any(path.is_dir() for path in (one / "with").iterdir())]  # no videos
-    if not found:
-        raise SystemExit(f"no set with with/, without/ and masks/ below {data}")
-    return found
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
@@ -84,6 +54,16 @@ def make_parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--sets", default="", help="names, separated by commas")
     parser.add_argument("--out", type=Path, default=Path("build/suite"))
     return parser
+
+
+def list_sets(given: argparse.Namespace) -> list[Path]:
+    """The sets asked for; no videos."""
+    chosen = [name for name in given.sets.split(",") if name]
+    found = [one.parent for one in sorted(given.data.glob("*/masks")) if not chosen or one.parent.name in chosen]
+    found = [one for one in found if not any(path.is_dir() for path in (one / "with").iterdir())]
+    if not found:
+        raise SystemExit(f"no set with with/, without/ and masks/ below {given.data}")
+    return found
 
 
 def count_truth(run: Run, folder: Path) -> dict[int, CountedTruth]:
@@ -147,38 +127,6 @@ def measure_best_threshold(run: Run, counted: dict[int, CountedTruth]) -> float:
     return float(max(means))
 
 
-def format_row(row: Row) -> str:
-    return "".join(f"{row[name]:{form}}" for name, (_, _, form) in COLUMNS.items())
-
-
-def format_rows(rows: list[Row]) -> str:
-    head = "".join(f"{title:{width}}" for title, width, _ in COLUMNS.values())
-    lines = [head, *map(format_row, rows)]
-    for name, group in split_groups(rows).items():
-        mean = {key: np.mean([row[key] for row in group]) for key in MEANS}
-        worst = min(group, key=lambda row: row["miou"])
-        lines.append(
-            f"{name:16} CorLoc {mean['corloc']:.3f} mIoU {mean['miou']:.3f}, with one choice "
-            f"{mean['choice_corloc']:.3f} {mean['choice_miou']:.3f}, "
-            f"worst {worst['name']} {worst['corloc']:.3f} {worst['miou']:.3f}"
-        )
-    return "\n".join(lines)
-
-
-def split_groups(rows: list[Row]) -> dict[str, list[Row]]:
-    surfaces = [row for row in rows if row["name"].startswith(SURFACES)]
-    groups = {"photographs": [row for row in rows if row not in surfaces], "surfaces": surfaces, "all": rows}
-    return {name: group for name, group in groups.items() if group}
-
-
-def summarise(rows: list[Row]) -> dict[str, float]:
-    found = {}
-    for name, group in split_groups(rows).items():
-        found |= {f"{name}_{key}": round(float(np.mean([row[key] for row in group])), 4) for key in MEANS}
-        found[f"{name}_worst_miou"] = round(min(row["miou"] for row in group), 4)
-    return found
-
-
 # Runs as arrays ------------------------------------------------------------------------------------------------------
 
 
@@ -239,9 +187,8 @@ class SuiteArrays:
 
 
 def load_suite(given: argparse.Namespace) -> list[SuiteArrays]:
-    """The sets that were asked for, annotated."""
-    names = [name for name in given.sets.split(",") if name]
-    return [load_set(one, given.out) for one in list_sets(given.data, names)]
+    """The sets asked for, annotated."""
+    return [load_set(one, given.out) for one in list_sets(given)]
 
 
 def load_set(folder: Path, out: Path) -> SuiteArrays:
@@ -257,13 +204,12 @@ def load_set(folder: Path, out: Path) -> SuiteArrays:
 def main() -> None:
     given = make_parser(__doc__).parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    sets = list_sets(given.data, [name for name in given.sets.split(",") if name])
     rows = []
-    for one in sets:
+    for one in list_sets(given):
         rows.append(measure_set(one, given.out, Settings()))
-        print(format_row(rows[-1]), flush=True)
-    print("\n" + format_rows(rows) + "\n")
-    print(json.dumps({"sets": len(rows), **summarise(rows)}))
+        print("{name:16} CorLoc {corloc:.3f} mIoU {miou:.3f}".format(**rows[-1]), flush=True)
+    print("\n" + format_text([list(rows[0]), *([str(cell) for cell in row.values()] for row in rows)]) + "\n")
+    print(json.dumps({name: round(float(np.mean([row[name] for row in rows])), 4) for name in MEANS}))
 
 
 if __name__ == "__main__":

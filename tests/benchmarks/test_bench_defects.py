@@ -37,4 +37,4 @@ def test_a_map_that_is_the_truth_has_figures_of_one():
     truth[10:20, 10:20] = 255
     drawn = (truth == 255).astype(np.float32)
     truth[:5], drawn[:5] = 128, 1
-    assert bench.measure_pixels([drawn], [truth]) == {"pixel_auroc": 1.0, "best_iou": 1.0}
+    assert bench.measure_pixels([drawn], [truth]) == {"pixel_auroc": 1.0, "best_miou": 1.0, "best_corloc": 1.0}

@@ -165,17 +165,3 @@ def test_other_features_than_those_learned_with_are_refused(run_copy):
     change_words(run_copy, features={"name": "another"})
     with pytest.raises(BadInputError, match="other features"):
         read_model(run_copy)
-
-
-def test_videos_are_judged_as_a_whole(finished_run, new_scenes, tmp_path):
-    from PIL import Image
-
-    (tmp_path / "new" / "clip").mkdir(parents=True)
-    with Image.open(new_scenes / "images" / "with" / "with-000.png") as picture:
-        for number in range(12):
-            picture.save(tmp_path / "new" / "clip" / f"{number:04d}.png")
-    (found,) = predict(
-        finished_run.folder.path, tmp_path / "new", tmp_path / "out", false_positive_rate=0.99, n_jobs=1
-    ).images
-    assert found.name == "clip"
-    assert len(list((tmp_path / "out" / "masks" / "clip").iterdir())) == 12

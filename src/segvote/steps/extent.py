@@ -1,4 +1,4 @@
-"""Another extent for a finished run: the same vote at another level of its nested selections, no vote held again."""
+"""Another extent for a finished run: another level of the nested selections of its vote, without a new vote."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from segvote.steps.write import Decision, draw_task, list_tasks, write_pictures,
 def change_extent(run: Run | Path | str, level: int, image: str = "", resources: Resources = Resources()) -> Run:
     """Choose an extent for all images, or one, and write the files anew; see `segvote.set_extent`.
 
-    The choice is an action of the run's log of corrections: it can be undone on the review page, and every later
-    command follows it. Where corrections wait to be voted on, they take part.
+    The choice is an action of the run's log of corrections: it can be undone on the review page, and later commands
+    follow it. Corrections that were not voted on yet take part.
     """
     check_level(level)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     if not folder.read_record().complete:
-        # A command was killed, and its files are half old, half new: a vote finishes them.
+        # Files of a killed command are half old, half new; an update finishes them.
         run = update_run(folder.path, resources)
     run = run if isinstance(run, Run) else Run(run)
     digest = run.bags[run.find(image)].digest if image else ""
@@ -55,7 +55,7 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
 
 
 def _is_chosen(corrections: Corrections, digest: str, level: int) -> bool:
-    """Whether the level was chosen already, for an image or (without a digest) for all of them."""
+    """Whether the level is the chosen one, of an image or (without a digest) of all images."""
     if digest:
         return corrections.extents.get(digest) == level
     return corrections.extent == level and not corrections.extents
@@ -88,7 +88,7 @@ def decide_extents(run: Run, levels: np.ndarray, user_labels: np.ndarray | None)
 
 
 def draw_extent(run: Run, index: int, level: int) -> np.ndarray:
-    """(h, w) bool: the mask of an image of a run at another level, painted pixels and user labels as they are."""
+    """(h, w) bool: the mask of an image of a run at another level, with its painted pixels and user labels."""
     corrections = read_corrections(run.folder)
     bags = list_run_bags(run, corrections)
     decision = _decide(run, bags, replace(corrections, extent=check_level(level), extents={}))
@@ -102,7 +102,7 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     bags = list_run_bags(run, corrections)
     key, extent = make_result_key(settings, bags, corrections), corrections.extent or settings.extent
     decision = _decide(run, bags, corrections)
-    # Not complete while its files are half old, half new: `annotate` would finish it.
+    # Not complete while its files are half old, half new; `annotate` finishes a killed command.
     folder.write_record(make_record(record.inputs, settings, key, bags=record.bags))
     write_votes(folder, decision)
     tasks = list_tasks(bags, _read_areas(run), decision, corrections)
@@ -120,11 +120,10 @@ def _decide(run: Run, bags: list[Bag], corrections: Corrections) -> Decision:
     user_labels, _ = label_segments(run.folder, bags, corrections)
     levels = corrections.list_levels([bag.digest for bag in run.bags], run.settings.extent)
     thresholds, scores, selected = decide_extents(run, levels, user_labels)
-    unknown = np.full(len(scores), -1, dtype=np.int8)
     return Decision(
         scores=scores,
         selected=selected,
-        user_labels=unknown if user_labels is None else user_labels,
+        user_labels=np.full(len(scores), -1, dtype=np.int8) if user_labels is None else user_labels,
         votes=run.votes["votes"],
         weights=run.votes["weights"],
         thresholds=thresholds,

@@ -43,13 +43,13 @@ class Held:
 
     vote: Vote
     confidence: Confidence
-    voter: BaseVoter | None = None  # whose scores were decided on; None: the method
+    voter: BaseVoter | None = None  # that gave the scores; None: the method
     recall: float | None = None  # share of the true neighbours that the search found; None: no search
-    near_duplicates: Sequence[tuple[int, int]] = ()  # numbers of bags of the two folders that look alike all over
+    near_duplicates: Sequence[tuple[int, int]] = ()  # numbers of bags, one of each folder
 
     @cached_property
     def similarity(self) -> Similarity:
-        """Of the segments, by which corrections are propagated."""
+        """Similarity of the segments, by which corrections are propagated."""
         return Similarity(self.vote.table.X, self.vote.table.images)
 
     def refit(self, user_labels: np.ndarray | None) -> Vote:
@@ -73,7 +73,7 @@ class Held:
 
 def load_method() -> None:
     """Import scikit-learn in the background, while other processes extract features."""
-    # Not as a daemon: a program that ends early waits for the import rather than be torn down in the middle of it.
+    # Not a daemon: a program that ends early has to wait for the import.
     Thread(target=import_module, args=("sklearn.linear_model",)).start()
 
 
@@ -81,7 +81,7 @@ def make_params(settings: Settings) -> VoteParams:
     """The parameters of a run's vote."""
     check_options(settings.voter, settings.voter_options)
     options = settings.voter_options if settings.voter == METHOD else {}
-    # As large a part of an image's segments as the default is: three times as many are three times as alike.
+    # The default share of an image's segments: of three times as many segments, three times as many are similar.
     n_neighbors = max(N_NEIGHBORS, round(N_NEIGHBORS * settings.n_segments / Settings.n_segments))
     params = VoteParams(
         n_neighbors=n_neighbors,
@@ -163,7 +163,7 @@ def _read(run: RunFolder, name: np.ndarray, n_segments: int) -> Neighbours | Non
         return None
     if indices.ndim != 2 or squared.shape != indices.shape or len(indices) != n_segments:
         return None
-    # Numbers beyond the last segment would be read beyond the end of memory.
+    # Compiled code reads rows of these numbers without a check.
     if indices.min(initial=0) < -1 or indices.max(initial=0) >= n_segments or not np.isfinite(squared).all():
         return None
     return Neighbours(np.where(indices < 0, np.inf, squared), indices, float(recall[0]))

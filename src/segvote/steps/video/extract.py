@@ -1,7 +1,7 @@
-"""A video as one bag: its key frames are segmented and their features extracted as those of images, then joined.
+"""A video as one bag: its key frames are segmented and their features extracted as for images, then joined.
 
 Of a long video `MOST` key frames vote, so that memory does not grow with its length. Each segment of another key frame
-is matched to the voting segment that its features are nearest to, and shares its score and its user label.
+has the score and the user label of the voting segment with the nearest features.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GEOMETRY = (*JOINED, "edges", "parents", "altitudes", "shape")
 
 
 def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> Bag:
-    """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
+    """Segments, stored under `key`, and features of one video; key frames in the run folder are used again."""
     run, settings = extractor.run, extractor.settings
     frames = read_if_whole(run.segments_path(key))
     is_done = frames is not None and is_whole(run, key, frames)
@@ -99,10 +99,7 @@ def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
 
 
 def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
-    """Ascending places of key frames: evenly spaced ones, and each frame that is unlike the key frame before it.
-
-    The first and the last frame are always key frames.
-    """
+    """Ascending places of key frames: evenly spaced, first and last included, and each unlike the key frame before."""
     n_frames = len(thumbnails)
     n_even = min(n_frames, max(LEAST, 1 + int(np.ceil((n_frames - 1) / EVERY))))
     even = set(np.linspace(0, n_frames - 1, n_even).round().astype(int).tolist())
@@ -114,7 +111,7 @@ def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def choose_voters(n_keys: int) -> list[int]:
-    """Which of so many key frames vote: all, or `MOST` of them, evenly spread."""
+    """Numbers of the key frames that vote: all, or `MOST` of them, evenly spread."""
     return np.linspace(0, n_keys - 1, min(n_keys, MOST)).round().astype(int).tolist()
 
 

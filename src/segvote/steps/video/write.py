@@ -32,8 +32,8 @@ from segvote.types import Annotation, Part
 if TYPE_CHECKING:
     from segvote.steps.write import WriteTask
 
-HEATMAP_SIZE = 640
-FILM_SIZE = 960  # longest side of the overlay film, enough to judge it
+HEATMAP_SIZE = 640  # longest side of heat-map pictures
+FILM_SIZE = 960  # longest side of the overlay film
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def report_frames(run: RunFolder, tasks: Sequence[WriteTask], progress: Progress
 
 
 def _write_poster(run: RunFolder, video: str, drawn: DrawnFrame) -> None:
-    """The poster's mask and heat map lie where an image's do, so that pages show a video like an image."""
+    """Write mask and heat map of the poster at the paths of an image's, so that pages show a video like an image."""
     write_mask(run.mask_path(video), drawn.mask)
     picture = resize_image(drawn.frame.image, HEATMAP_SIZE)
     write_jpeg(run.heatmap_path(video), blend_heat(picture, resize_labels(drawn.heat, picture.shape[:2])))
@@ -124,7 +124,7 @@ def read_timeline(run: RunFolder, stem: str) -> list[Moment]:
 
 
 def add_frame_pictures(annotations: Iterable[Annotation]) -> Iterator[Annotation]:
-    """Give each frame of a film file a picture, a PNG that exists until the next annotation is asked for."""
+    """Give each frame of a film file a picture, a PNG that exists until the next annotation is requested."""
     film: Path | None = None
     frames: Iterator[Frame] = iter(())
     with open_scratch() as scratch:
