@@ -33,10 +33,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from skimage.io import imread
 
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 
 os.chdir(tempfile.mkdtemp())  # everything below is written there
-write_scenes(".", n_with=8, n_without=20, seed=1, size=(240, 180), object_area=(0.05, 0.12))
+write_scenes(".", make_scenes(n_with=8, n_without=20, seed=1, size=(240, 180), object_area=(0.05, 0.12)))
 
 figure, axes = plt.subplots(2, 4, figsize=(8, 3.2), dpi=75, layout="constrained")
 for row, name in zip(axes, ("with", "without")):
@@ -107,7 +107,7 @@ for one, (bag, number) in zip(axes, [(0, explanation.segment), *best]):
 promised: of images *without* the object, at most this share is said to show it (as far as the twenty *without* images
 above can vouch for it). The probability says how sure it is: the one false positive below has a low one.""",
     """\
-write_scenes("new", n_with=4, n_without=4, seed=7, size=(240, 180), object_area=(0.05, 0.12))
+write_scenes("new", make_scenes(n_with=4, n_without=4, seed=7, size=(240, 180), object_area=(0.05, 0.12)))
 Path("mixed").mkdir()
 for path in sorted(Path("new").glob("with*/*.png")):
     path.rename(Path("mixed") / path.name)

@@ -12,10 +12,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import segvote
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 
 folder = Path(tempfile.mkdtemp())
-write_scenes(folder, n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12))
+write_scenes(folder, make_scenes(n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12)))
 settings = segvote.Settings(size=240, n_segments=100, label="cup")
 run = segvote.annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
 

@@ -13,10 +13,10 @@ import matplotlib.pyplot as plt
 from skimage.io import imread
 
 import segvote
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 
 folder = Path(tempfile.mkdtemp())
-write_scenes(folder, n_with=14, n_without=16, seed=3, size=(240, 180), object_area=(0.05, 0.12))
+write_scenes(folder, make_scenes(n_with=14, n_without=16, seed=3, size=(240, 180), object_area=(0.05, 0.12)))
 for name in ("without-000.png", "without-001.png"):
     (folder / "without" / name).rename(folder / "with" / f"misfiled-{name}")
 

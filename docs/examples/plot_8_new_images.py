@@ -13,18 +13,18 @@ import matplotlib.pyplot as plt
 from skimage.io import imread
 
 import segvote
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 
 folder = Path(tempfile.mkdtemp())
 style = {"size": (240, 180), "object_area": (0.05, 0.12)}
-write_scenes(folder, n_with=10, n_without=20, seed=1, **style)
+write_scenes(folder, make_scenes(n_with=10, n_without=20, seed=1, **style))
 settings = segvote.Settings(size=240, n_segments=100)
 segvote.annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
 
 # %%
 # Eight new images, four of which show the cup, in one folder.
 
-write_scenes(folder / "new", n_with=4, n_without=4, seed=7, **style)
+write_scenes(folder / "new", make_scenes(n_with=4, n_without=4, seed=7, **style))
 (folder / "mixed").mkdir()
 for path in sorted((folder / "new").glob("with*/*.png")):
     path.rename(folder / "mixed" / path.name)

@@ -25,7 +25,7 @@ from segvote.method.held_out import measure_p_value
 from segvote.method.hypotheses import VoteParams
 from segvote.method.linear import LinearPosterior
 from segvote.method.table import SegmentTable, make_folds
-from segvote.method.vote import Vote, link_unseen, score_linked, vote_by_scores
+from segvote.method.vote import Evidence, link_unseen, score_linked, vote_by_scores
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.extract import segment_image
@@ -152,7 +152,7 @@ class Predictor:
         return float(measure_p_value(np.array([distance]), self.familiar)[0]) <= UNLIKE_RATE
 
 
-def _restore(model: Model) -> tuple[Vote, BaseVoter | None]:
+def _restore(model: Model) -> tuple[Evidence, BaseVoter | None]:
     """The vote on the training segments; a voter other than the method is fitted again on them."""
     arrays, settings, table = model.arrays, model.settings, model.make_table()
     params = make_params(settings)
@@ -164,14 +164,14 @@ def _restore(model: Model) -> tuple[Vote, BaseVoter | None]:
     return vote_by_scores(table, voter.scores_, params), voter
 
 
-def _unpack_vote(arrays: dict[str, np.ndarray], table: SegmentTable, params: VoteParams) -> Vote:
-    """A vote that scores unseen segments, from the arrays that `write_model` stored."""
+def _unpack_vote(arrays: dict[str, np.ndarray], table: SegmentTable, params: VoteParams) -> Evidence:
+    """Evidence that scores unseen segments, from the arrays that `write_model` stored."""
     state, user_labels = select_arrays(arrays, "method"), arrays["user_labels"]
     labels = state["labels"].astype(bool)
     sizes = [len(labels), len(user_labels), len(state["excluded"]), len(state["held_out"]), len(state["direction"])]
     if sizes != [len(table), len(table), table.n_images, table.n_images, table.X.shape[1]]:
         raise ValueError(f"arrays of other segments or images: {sizes}")
-    return Vote(
+    return Evidence(
         table=table,
         params=params,
         graph=sparse.csr_matrix((len(table), len(table))),
@@ -219,7 +219,7 @@ def fit_calibration(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
     return Calibration(np.sort(scores[~bag_labels]), steepness / scale, offset)
 
 
-def calibrate(model: Model, training: Vote) -> Calibration:
+def calibrate(model: Model, training: Evidence) -> Calibration:
     """The calibration of a model; a *without* image with a user label *object* counts as showing the object."""
     arrays, table = model.arrays, training.table
     scores = arrays.get("method.held_out")

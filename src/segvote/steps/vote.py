@@ -13,7 +13,7 @@ import numpy as np
 
 from segvote import __version__
 from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.kernels import Neighbours
+from segvote.kernels import Neighbours, search_neighbours
 from segvote.method.confidence import Confidence, vote_and_judge
 from segvote.method.corrections import Similarity, correct, refit_with_labels
 from segvote.method.decide import select
@@ -105,7 +105,7 @@ def hold_vote(table: SegmentTable, settings: Settings, neighbours: Neighbours | 
     """Vote on a table; the neighbours that `count_neighbours` asks for are searched where they are not given."""
     params, n_neighbors = make_params(settings), count_neighbours(settings)
     if neighbours is None and n_neighbors:
-        neighbours = Neighbours.search(table.X, n_neighbors, table.bags)
+        neighbours = search_neighbours(table.X, table.X, n_neighbors, table.bags, table.bags)
     if settings.voter == METHOD:
         assert neighbours is not None
         found, confidence = vote_and_judge(table, neighbours.build_graph(), params)
@@ -132,7 +132,7 @@ def fetch_neighbours(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, s
     if not n_neighbors:
         return None
     known = _read(run, _encode_name(bags, settings), len(table))
-    return Neighbours.search(table.X, n_neighbors, table.bags) if known is None else known
+    return search_neighbours(table.X, table.X, n_neighbors, table.bags, table.bags) if known is None else known
 
 
 def keep_neighbours(run: RunFolder, bags: Sequence[Bag], settings: Settings, found: Neighbours) -> None:
@@ -166,7 +166,7 @@ def _read(run: RunFolder, name: np.ndarray, n_segments: int) -> Neighbours | Non
     # Compiled code reads rows of these numbers without a check.
     if indices.min(initial=0) < -1 or indices.max(initial=0) >= n_segments or not np.isfinite(squared).all():
         return None
-    return Neighbours(np.where(indices < 0, np.inf, squared), indices, float(recall[0]))
+    return Neighbours(np.where(indices < 0, np.inf, squared), indices, n_segments, float(recall[0]))
 
 
 def join_frames(result: Vote) -> Vote:
