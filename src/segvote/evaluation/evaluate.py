@@ -87,11 +87,6 @@ class Evaluation:
     extents: list[ExtentResult] = field(default_factory=list)  # empty for runs with videos
 
     @property
-    def n_images(self) -> int:
-        """How many images and videos have truth."""
-        return len(self.images)
-
-    @property
     def ious(self) -> np.ndarray:
         """(n_images,) overlaps of the masks with the truth."""
         return np.array([image.iou for image in self.images])
@@ -100,11 +95,6 @@ class Evaluation:
     def limits(self) -> np.ndarray:
         """(n_images,) the best overlaps that the segments allow."""
         return np.array([image.limit for image in self.images])
-
-    @property
-    def boundary_f(self) -> float | None:
-        """Mean over the images that have one."""
-        return _average(image.boundary_f for image in self.images)
 
     @property
     def instances(self) -> InstanceCounts | None:
@@ -125,13 +115,13 @@ class Evaluation:
             "miou_high": miou.high,
             "segment_ap": self.ranking.segment_ap,
             "pixel_ap": self.ranking.pixel_ap,
-            "boundary_f": self.boundary_f,
+            "boundary_f": _average(image.boundary_f for image in self.images),
             **{
                 f"pixel_{name}": _average(getattr(one, name) for one in pixels) for name in ("precision", "recall", "f")
             },
             "limit_corloc": measure_corloc(self.limits, self.threshold),
             "limit_miou": float(self.limits.mean()),
-            "n_images": self.n_images,
+            "n_images": len(self.images),
             "threshold": self.threshold,
             "criterion": self.criterion,
             **self._measure_instances(),

@@ -27,7 +27,7 @@ EXPLANATION = (
 
 
 def write_classes_report(runs: ClassRuns) -> Path:
-    """Write ``report.html``, which links ``classes/NAME/report.html``; one with the same content stays as it is."""
+    """Write ``report.html``, which links ``classes/NAME/report.html``; the same content is not written again."""
     rows = [_list_cells(number, name, run) for number, (name, run) in enumerate(runs.runs.items(), 1)]
     sections = [("Classes", format_grid(HEADS, rows) + EXPLANATION)]
     sections += [(name, _format_pictures(name, run)) for name, run in runs.runs.items()]
