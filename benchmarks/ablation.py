@@ -38,12 +38,12 @@ def use(**params: object) -> Voting:
 
 def vote_by_neighbours(table: SegmentTable, graph: sparse.csr_matrix) -> Vote:
     found = vote(table, graph)
-    return decide_vote(replace(found, votes=found.counted_graph @ found.labels.astype(np.float64)))
+    return decide_vote(found, found.counted_graph @ found.labels.astype(np.float64), found.suspicion)
 
 
 def vote_by_classifier(table: SegmentTable, graph: sparse.csr_matrix) -> Vote:
     found = vote(table, graph)
-    return decide_vote(replace(found, votes=found.posterior.measure(table.X)))
+    return decide_vote(found, found.posterior.measure(table.X), found.suspicion)
 
 
 ROWS: dict[str, Voting] = {

@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from harness import Given, link_images, measure_seconds, run_annotate, run_parts
 from segvote import load_run, predict
-from segvote.datasets import DEFECTS, write_surfaces
+from segvote.datasets import DEFECTS, make_surfaces, write_scenes
 from segvote.features.networks.lite0 import Lite0Features
 from segvote.io.images import list_images, read_image
 from segvote.io.masks import read_mask
@@ -210,7 +210,7 @@ def measure_sets(given: Given) -> dict[str, Any]:
 def measure_made(given: Given) -> dict[str, Any]:
     figures = {}
     for kind in DEFECTS:
-        write_surfaces(given.scratch / kind, 20, 40, kind=kind, area=(0.002, 0.002))
+        write_scenes(given.scratch / kind, make_surfaces(20, 40, kind=kind, area=(0.002, 0.002)))
         figures |= measure_set(given.scratch / kind, given.scratch / f"{kind}-halves", given)
     return figures
 

@@ -105,7 +105,7 @@ class Person:
             _, parts, stats, _ = cv2.connectedComponentsWithStats(wrong.astype(np.uint8), connectivity=4)
             areas = stats[1:, cv2.CC_STAT_AREA]
             for part in np.argsort(-areas, kind="stable")[:N_ERRORS] + 1:
-                outline = trace_polygons(parts == part)[0].outer.astype(np.float32)
+                outline = trace_polygons(parts == part)[0][0].astype(np.float32)
                 corners = cv2.approxPolyDP(outline, HAND, closed=True)[:, 0]
                 if len(corners) >= 3 and cv2.contourArea(corners) > 1:  # else thinner than the hand
                     yield Stroke("polygon", corners.astype(np.float64)), value

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness import Given, read_peak, run_alone, run_parts
-from segvote.kernels import build_vote_graph
+from segvote.kernels import Neighbours
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
 from segvote.steps.table import estimate_memory
@@ -84,11 +84,12 @@ def judge_sample(voter: Walk, X: np.ndarray, bags: np.ndarray, truth: np.ndarray
     parts = [(np.flatnonzero(truth), N_JUDGED // 3), (np.flatnonzero(~truth), N_JUDGED - N_JUDGED // 3)]
     rows = np.sort(np.concatenate([rng.choice(part, size=min(n, len(part)), replace=False) for part, n in parts]))
     blocks = np.array_split(rows, max(1, len(rows) // 500))
-    true = np.concatenate([search_all(X[one], X, voter.n_neighbors, bags[one], bags) for one in blocks])
+    true = np.concatenate([search_all(X[one], X, voter.n_neighbors, (bags[one], bags)) for one in blocks])
     found = [voter.graph_.indices[voter.graph_.indptr[row] : voter.graph_.indptr[row + 1]] for row in rows]
     gaps = [((X[one].astype(float) - X[row]) ** 2).sum(axis=1) for row, one in zip(rows, true, strict=True)]
     order = np.argsort(gaps, axis=1)
-    graph = build_vote_graph(np.take_along_axis(np.array(gaps), order, 1), np.take_along_axis(true, order, 1), len(X))
+    squared, indices = (np.take_along_axis(one, order, 1) for one in (np.array(gaps), true))
+    graph = Neighbours(squared, indices, len(X)).build_graph()
     judged = truth[rows]
     # Each stands for as many as were there for one of its kind.
     weights = np.where(judged, truth.sum() / judged.sum(), (~truth).sum() / (~judged).sum())

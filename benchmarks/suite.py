@@ -29,7 +29,7 @@ from segvote import annotate
 from segvote.evaluation.evaluate import Evaluation, evaluate
 from segvote.evaluation.segments import CountedTruth, count_image, find_run_truth, measure_ious
 from segvote.evaluation.truth import list_truth
-from segvote.kernels import Neighbours
+from segvote.kernels import Neighbours, search_neighbours
 from segvote.method.confidence import Confidence, vote_and_judge
 from segvote.method.graph import N_NEIGHBORS
 from segvote.method.table import Geometry, SegmentTable, make_table
@@ -145,7 +145,7 @@ class SuiteArrays:
     @cached_property
     def prepared(self) -> tuple[SegmentTable, sparse.csr_matrix]:
         """The input of the method: the table and the graph of nearest neighbours."""
-        known = self.neighbours or Neighbours.search(self.X, N_NEIGHBORS, self.images)
+        known = self.neighbours or search_neighbours(self.X, self.X, N_NEIGHBORS, self.images, self.images)
         return make_table(self.X, self.positive, self.images, self.geometry), known.build_graph()
 
     def vote(self) -> tuple[Vote, Confidence]:

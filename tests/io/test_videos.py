@@ -97,17 +97,19 @@ def test_a_truncated_film_gives_its_beginning(tmp_path):
     assert "a.mp4" in stream.problem and "left out" in stream.problem
 
 
-def test_a_film_without_its_index_is_unreadable(tmp_path):
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda film: b"a letter",
+        lambda film: b"",
+        lambda film: b"#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n",
+        lambda film: film[:2000],  # without its index
+        lambda film: film.replace(b"avc1", b"zzzz"),  # of an unknown codec
+    ],
+)
+def test_other_files_are_no_videos(tmp_path, change):
     path = write_film(tmp_path / "a.mp4", n_frames=40)
-    path.write_bytes(path.read_bytes()[:2000])
-    with pytest.raises(UnreadableImageError, match=r"a\.mp4"):
-        list(VideoStream(path))
-
-
-@pytest.mark.parametrize("content", [b"a letter", b"", b"#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n"])
-def test_other_files_are_no_videos(tmp_path, content):
-    path = tmp_path / "a.mp4"
-    path.write_bytes(content)
+    path.write_bytes(change(path.read_bytes()))
     with pytest.raises(UnreadableImageError, match=r"a\.mp4"):
         list(VideoStream(path))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from segvote.kernels import build_vote_graph, neighbours, search_neighbours
+from segvote.kernels import neighbours, search_neighbours
 from segvote.kernels.points import keep_nearest
 
 
@@ -38,7 +38,7 @@ def test_the_nearest_of_other_bags_are_found(seed, n, k, bag_size):
     X, bags = rng.normal(size=(n, 3)).astype(np.float32), np.arange(n) // bag_size
     for least in (1, neighbours.LEAST_RUN):  # rows of a bag from which what lies before and behind it is searched apart
         with mock.patch.object(neighbours, "LEAST_RUN", least):
-            _, indices = search_neighbours(X, X, k, bags, bags)
+            indices = search_neighbours(X, X, k, bags, bags).indices
         for row, (near, expected) in enumerate(zip(indices, search_slow(X, X, k, bags, bags), strict=True)):
             near = near[near >= 0]
             assert len(set(near)) == len(near) == len(expected) and (bags[near] != bags[row]).all()
@@ -52,7 +52,7 @@ def test_a_bag_larger_than_the_first_guess_is_passed_over():
     rng = np.random.default_rng(0)
     crowd = rng.normal(scale=0.01, size=(300, 4))
     X, bags = np.concatenate([crowd, crowd[:5] + 5]), np.array([0] * 300 + [1] * 5)
-    _, indices = search_neighbours(X, X, 3, bags, bags)
+    indices = search_neighbours(X, X, 3, bags, bags).indices
     assert (indices[:300] >= 300).all()
     assert (indices[300:] < 300).all()
 
@@ -63,29 +63,29 @@ def test_blocks_do_not_change_neighbours(monkeypatch):
     whole = search_neighbours(X, X, 5, bags, bags)
     monkeypatch.setattr(neighbours, "QUERIES_PER_BLOCK", 13)
     parts = search_neighbours(X, X, 5, bags, bags)
-    assert all(np.array_equal(a, b) for a, b in zip(whole, parts, strict=True))
+    assert np.array_equal(whole.squared, parts.squared) and np.array_equal(whole.indices, parts.indices)
 
 
 def test_fewer_voters_than_wanted_leave_gaps():
-    squared, indices = search_neighbours(np.zeros((2, 2)), np.ones((1, 2)), 3)
-    assert indices.tolist() == [[0, -1, -1]] * 2
-    assert np.isinf(squared[:, 1:]).all()
+    found = search_neighbours(np.zeros((2, 2)), np.ones((1, 2)), 3)
+    assert found.indices.tolist() == [[0, -1, -1]] * 2
+    assert np.isinf(found.squared[:, 1:]).all()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 8))
 @settings(max_examples=40, deadline=None)
 def test_votes_equal_the_formula(seed, n, k):
     X = np.random.default_rng(seed).normal(size=(n, 2))
-    squared, indices = search_neighbours(X, X, k, np.arange(n), np.arange(n))
-    votes = build_vote_graph(squared, indices, n)
-    np.testing.assert_allclose(votes.toarray(), build_slow(squared, indices, n), rtol=1e-9)
+    found = search_neighbours(X, X, k, np.arange(n), np.arange(n))
+    expected = build_slow(found.squared, found.indices, n)
+    np.testing.assert_allclose(found.build_graph().toarray(), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_votes_do_not_depend_on_the_unit_of_features(scale):
     X = np.random.default_rng(2).normal(size=(40, 3))
     bags = np.arange(40) // 4
-    graphs = [build_vote_graph(*search_neighbours(Z, Z, 6, bags, bags), 40).toarray() for Z in (X, X * scale)]
+    graphs = [search_neighbours(Z, Z, 6, bags, bags).build_graph().toarray() for Z in (X, X * scale)]
     np.testing.assert_allclose(graphs[1], graphs[0], rtol=1e-4, atol=1e-7)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_tables import hold, make_scene, measure_iou, tabulate
 
-from segvote.kernels.otsu import split_otsu
+from segvote.kernels.otsu import split_each
 from segvote.method import Geometry, VoteParams, confidence
 from segvote.method.confidence import (
     N_SHUFFLED_STEPS,
@@ -164,12 +164,13 @@ def measure_slowly(found, labels, prior, balance):
     def select(values):
         chosen = np.zeros(len(values), dtype=bool)
         for own in parts:
-            chosen[own] = values[own] > split_otsu(values[own], table.areas[own])[0]
+            chosen[own] = values[own] > split_each([values[own]], [table.areas[own]])[0]
             chosen[own[np.argmax(values[own])]] = True
         return chosen
 
     votes = smooth(walk_slowly(found.graph, table, labels, prior, balance))
-    split = lambda power: np.mean([split_otsu(votes[own] ** power, table.areas[own])[1] for own in parts])  # noqa: E731
+    areas = [table.areas[own] for own in parts]
+    split = lambda power: split_each([votes[own] ** power for own in parts], areas)[1].mean()  # noqa: E731
     chosen = select(smooth(M @ select(votes ** max(SHUFFLED_POWERS, key=split))))
     shares, rest, tops = M @ chosen, y & ~chosen, []
     for image in np.flatnonzero(~labels):

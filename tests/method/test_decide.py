@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from made_tables import make_scene, tabulate
 
-from segvote.kernels.otsu import split_otsu
-from segvote.method.decide import DECISIONS, choose_power, decide, select
-from segvote.method.hypotheses import VoteParams
-
-POWERS = VoteParams().powers
+from segvote.method.decide import DECISIONS, decide, select
 
 SCORES = [np.array([0.0, 0.1, 0.9, 1.0]), np.array([-2.0, -1.0, -1.0, 0.4])]
 AREAS = [np.ones(4), np.ones(4)]
@@ -44,14 +40,3 @@ def test_nothing_is_selected_in_without_images():
     selected, thresholds = select(table, np.random.default_rng(0).normal(size=len(table)))
     assert not selected[~table.is_candidate].any() and not thresholds[~table.positive].any()
     assert (table.sum_by_image(selected)[table.positive] >= 1).all()
-
-
-def test_the_chosen_power_separates_best():
-    rng = np.random.default_rng(0)
-    votes = [rng.uniform(size=9) ** 4 for _ in range(5)]
-    areas = [rng.integers(1, 9, 9).astype(float) for _ in range(5)]
-    slow = {
-        power: np.mean([split_otsu(one**power, weights)[1] for one, weights in zip(votes, areas, strict=True)])
-        for power in POWERS
-    }
-    assert choose_power(votes, areas, POWERS) == max(slow, key=slow.get)

@@ -12,6 +12,7 @@ from segvote.errors import BadInputError
 from segvote.method.extents import N_LEVELS
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
+from segvote.review.voting import find_wider
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.steps.extent import change_extent, decide_extents
@@ -81,3 +82,11 @@ def test_page_command_and_annotate_write_the_same(run, engine, run_copy, finishe
     assert read_files(by_command) == written
     update(by_command)
     assert read_files(by_command) == written
+
+
+@pytest.mark.parametrize(
+    "level, n_pixels, wider", [(2, [9, 1, 0, 0], 3), (2, [9, 1, 1, 0], 4), (2, [9, 1, 1, 5], 0), (4, [0, 0, 1, 0], 0)]
+)
+def test_wider_is_the_first_extent_with_most_added_pixels(level, n_pixels, wider):
+    levels, decisions = np.array([1, 3, 4, N_LEVELS + 1]), np.array([True, False, False, False])
+    assert find_wider(levels, decisions, level, np.repeat(np.arange(4), n_pixels)) == wider

@@ -54,5 +54,5 @@ def test_actions_and_exports_on_a_moved_folder_are_refused(run_copy, tmp_path, m
         assert answer.status_code == 409 and "moved or replaced" in answer.json()["error"]
     assert not run_copy.exists() and client.get("/api/status").json()["action"] == 0
     (tmp_path / "moved").rename(run_copy)
-    assert client.post("/api/set", json=CLICK).json() == {"action": 1}
+    assert client.post("/api/set", json=CLICK).json() == {"action": 1, "wider": 0}
     session.close()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.review.strokes import Stroke, check_stroke, draw_stroke, snap_to_superpixels
+from segvote.review.strokes import Stroke, check_stroke, draw_stroke, snap_to_superpixels, trace_outline
 
 EMPTY = np.zeros((20, 30), dtype=bool)
 
@@ -42,6 +42,16 @@ def test_a_fill_takes_the_connected_part_and_leaves_the_rest():
     np.testing.assert_array_equal(blob, mask)
     with pytest.raises(BadInputError, match="already"):
         draw("fill", (3.5, 3.5), mask=mask, value=1)
+
+
+def test_an_outline_is_that_of_the_region_under_a_point():
+    mask = EMPTY.copy()
+    mask[2:12, 2:12], mask[5:8, 5:8], mask[15:18, 20:25] = True, False, True
+    corners = trace_outline(mask, check_stroke("fill", [3, 3]))
+    assert sorted(map(tuple, corners.tolist())) == [(2, 2), (2, 12), (12, 2), (12, 12)]
+    for place in ([6, 6], [99, 3]):  # a hole, and outside the image
+        with pytest.raises(BadInputError):
+            trace_outline(mask, check_stroke("fill", place))
 
 
 @pytest.mark.parametrize("tool, points", [("brush", [(-9, -9), (-5, -5)]), ("polygon", [(40, 40), (50, 40), (50, 50)])])

@@ -2,10 +2,23 @@
 
 import numpy as np
 import pytest
-from browsing import NEEDS_BROWSER, click, locate, open_image, read_mask, wait_heard, wait_until_drawn, write_masks
+from browsing import (
+    NEEDS_BROWSER,
+    click,
+    drag,
+    find_segment,
+    locate,
+    open_image,
+    read_mask,
+    wait_heard,
+    wait_until_drawn,
+    write_masks,
+)
 
+from segvote.method.extents import N_LEVELS
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
+from segvote.steps.reopening import reopen, vote
 
 pytest.importorskip("playwright.sync_api")
 pytestmark = NEEDS_BROWSER
@@ -36,8 +49,9 @@ def test_a_smart_click_paints_a_region_and_is_undone(page, run_copy):
     np.testing.assert_array_equal(read_mask(page), before)
 
 
-@pytest.mark.parametrize("close", ["click on the first corner", "double click", "Enter"])
-def test_a_lasso_of_clicked_corners_is_closed(page, close):
+@pytest.fixture
+def lasso(page):
+    """The exact lasso on an image set as background, three corners of a square set."""
     page.evaluate("() => segvote.store.selected.add(0)")
     for key in ("c", "b"):  # set as background in the overview
         page.keyboard.press(key)
@@ -46,19 +60,46 @@ def test_a_lasso_of_clicked_corners_is_closed(page, close):
     open_image(page)
     for key in ("l", "q"):  # exactly as drawn
         page.keyboard.press(key)
-    click(page, *SQUARE[:3], (90, 80))
-    page.keyboard.press("Backspace")
+    click(page, *SQUARE[:3])
+    return page
+
+
+@pytest.mark.parametrize("close", ["click on the first corner", "double click", "Enter"])
+def test_a_lasso_of_clicked_corners_is_closed(lasso, close):
+    click(lasso, (90, 80))
+    lasso.keyboard.press("Backspace")
     if close == "double click":
-        page.mouse.dblclick(*locate(page, *SQUARE[3]))
+        lasso.mouse.dblclick(*locate(lasso, *SQUARE[3]))
     else:
-        click(page, SQUARE[3])
+        click(lasso, SQUARE[3])
     if close == "Enter":
-        page.keyboard.press("Enter")
+        lasso.keyboard.press("Enter")
     elif close != "double click":
-        click(page, SQUARE[0])
-    wait_until_drawn(page, 2)
-    mask = read_mask(page)
+        click(lasso, SQUARE[0])
+    wait_until_drawn(lasso, 2)
+    mask = read_mask(lasso)
     assert mask[21:49, 21:59].all() and not mask[52:].any()
+
+
+def test_corners_of_a_lasso_and_of_an_outline_are_dragged(lasso, run_copy):
+    click(lasso, (20, 70))
+    drag(lasso, (20, 70), SQUARE[3])
+    lasso.mouse.dblclick(*locate(lasso, *SQUARE[0]))  # the first click closes it; the second takes no outline
+    wait_until_drawn(lasso, 2)
+    square = read_mask(lasso)
+    assert square[21:49, 21:59].all() and not square[52:].any()
+    lasso.mouse.dblclick(*locate(lasso, 40, 35))
+    lasso.locator("#toast", has_text="Drag corners").wait_for()
+    drag(lasso, SQUARE[2], (60, 38))
+    drag(lasso, (40, 20), (40, 8))  # an edge gets a corner
+    lasso.keyboard.press("Enter")
+    wait_until_drawn(lasso, 4)  # two actions, undone together
+    after = read_mask(lasso)
+    assert square[46, 57] and not after[46, 57] and after[12:37, 39:41].all() and not after[10:15, 21:28].any()
+    assert [one.value for one in read_actions(run_copy / "review.sqlite")] == [0, 1, 1, 0]
+    lasso.keyboard.press("z")
+    wait_until_drawn(lasso, 5)
+    np.testing.assert_array_equal(read_mask(lasso), square)
 
 
 def count_selected(page):
@@ -93,3 +134,32 @@ def test_an_extent_is_chosen_undone_written_and_reloaded(address, open_page, run
     again = open_page(address)
     assert get_chosen(again) == "6" and count_selected(again) == shown
     assert again.evaluate("(bag) => segvote.store.status.extents[bag]", current) == 5
+
+
+def test_an_added_region_of_a_wider_extent_offers_it(address, open_page, run_copy):
+    run = Run(run_copy)
+    extents = vote(reopen(run)).extents
+    first = int(np.flatnonzero((extents.levels > run.extent) & (extents.levels <= N_LEVELS))[0])
+    bag, level = int(np.searchsorted(run.offsets, first, side="right")) - 1, int(extents.levels[first])
+    segment = first - int(run.offsets[bag])
+    page = open_page(address)
+    open_image(page, bag)
+    page.mouse.move(*find_segment(page, segment))
+    page.keyboard.press("b")
+    wait_heard(page, 1)
+    assert page.locator("#toast").is_hidden()
+    page.keyboard.press("z")
+    wait_heard(page, 2)
+    page.mouse.click(*find_segment(page, segment))
+    offer = page.locator("#toast", has_text=f"Extent {level} includes this region")
+    offer.wait_for()
+    wait_heard(page, 3)
+    before = count_selected(page)
+    offer.locator("button").click()
+    wait_heard(page, 4)
+    assert get_chosen(page) == str(level) and sum(count_selected(page)) > sum(before)
+    last = read_actions(run_copy / "review.sqlite")[-1]
+    assert (last.kind, last.image, last.value) == ("extent", "", level)
+    page.keyboard.press("z")
+    wait_heard(page, 5)
+    assert get_chosen(page) == str(run.extent) and count_selected(page) == before

@@ -1,13 +1,17 @@
 """The main job, end to end on small scenes."""
 
+import json
 import shutil
 import sys
+import warnings
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from segvote import annotate
+from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import BadInputError, UnknownNameError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
@@ -16,6 +20,7 @@ from segvote.io.exports.coco import write_coco_file
 from segvote.run.bags import list_bags
 from segvote.run.settings import Settings
 from segvote.steps.write import MaskWriter
+from segvote.voters import SYSTEMS
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
@@ -151,3 +156,38 @@ def test_a_folder_taken_meanwhile_is_refused(own_scenes, run_copy, tmp_path, mon
     monkeypatch.setattr("segvote.steps.annotate.list_bags", list_meanwhile)
     with pytest.raises(BadInputError, match="belongs to a run on"):
         run_quick(own_scenes, tmp_path / "out")
+
+
+@pytest.fixture(scope="module")
+def voters_out(tmp_path_factory):
+    """One run folder for all: segments and features are made once."""
+    return tmp_path_factory.mktemp("voters") / "run"
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_voter_leaves_a_mask_in_every_with_image(name, scenes, voters_out):
+    settings = Settings(features="color", n_segments=30, size=120, voter=name)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the printed iteration selected")
+        run = annotate(scenes / "with", scenes / "without", voters_out, settings, n_jobs=1)
+    assert run.settings.voter == name
+    assert np.isfinite(run.votes["scores"]).all()
+    for index, bag in enumerate(run.bags):
+        assert run.read_mask(index).any() == (bag.bag_label == "with")
+
+
+def test_clean_images_have_no_mask_and_most_others_have_one(tmp_path):
+    """Twelve scenes with the object and some without in one folder, others without in the second."""
+    n_clean = 6
+    settings = Settings(n_segments=60, size=160, draw="segments", unsure=True, feature_options={"size": 224})
+    write_scenes(tmp_path, make_scenes(12, 20 + n_clean, size=(160, 120), object_area=(0.08, 0.16)))
+    for path in sorted((tmp_path / "without").iterdir())[:n_clean]:
+        shutil.move(path, tmp_path / "with" / f"clean-{path.name}")
+    run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=1)
+    drawn = {bag.name for index, bag in enumerate(run.bags) if run.read_mask(index).any()}
+    clean = {name for name in drawn if "clean" in name}
+    assert len(clean) <= 1 and len(drawn - clean) >= 10
+    assert drawn == {bag.name for bag in run.bags if bag.n_selected} == {bag.name for bag in run.bags if bag.area}
+    annotations = json.loads(run.folder.coco_path.read_text())
+    names = {image["id"]: image["file_name"] for image in annotations["images"]}
+    assert drawn == {names[one["image_id"]] for one in annotations["annotations"]}

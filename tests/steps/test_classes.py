@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from segvote import annotate, annotate_classes
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
@@ -23,7 +23,7 @@ from segvote.run.classes import ClassRuns, list_class_images
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.class_masks import join_masks
+from segvote.steps.classes import join_masks
 from segvote.steps.export import export
 from segvote.steps.predict import predict
 
@@ -41,8 +41,8 @@ def tint(path):
 def class_root(tmp_path_factory):
     """``blue`` and ``red`` things, and ``none``; ``masks`` beside it."""
     folder = tmp_path_factory.mktemp("classes")
-    write_scenes(folder / "a", n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=1)
-    write_scenes(folder / "b", n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=2)
+    write_scenes(folder / "a", make_scenes(n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=1))
+    write_scenes(folder / "b", make_scenes(n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=2))
     for path in [*(folder / "b/with").iterdir(), *(folder / "b/without").iterdir()]:
         tint(path)
     root = folder / "root"
@@ -151,8 +151,8 @@ def test_an_image_of_two_classes_is_one_image_and_no_negative(own_root, tmp_path
 def test_where_masks_overlap_the_surer_class_wins():
     masks = np.array([[[1, 1, 0, 1]], [[0, 1, 1, 1]]], dtype=bool)
     sureness = np.array([[[0.9, 0.9, 0.9, 0.5]], [[0.5, 0.5, 0.5, 0.5]]])
-    np.testing.assert_array_equal(join_masks(masks, sureness), [[1, 1, 2, 1]])
-    np.testing.assert_array_equal(join_masks(masks & False, sureness), [[0, 0, 0, 0]])
+    np.testing.assert_array_equal(join_masks(masks, sureness, [1, 3]), [[1, 1, 3, 1]])
+    np.testing.assert_array_equal(join_masks(masks & False, sureness, [1, 3]), [[0, 0, 0, 0]])
 
 
 def test_the_run_of_a_class_predicts(class_runs, class_root, tmp_path):

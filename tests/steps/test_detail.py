@@ -77,8 +77,8 @@ def test_neighbours_grow_with_the_segments():
 
 @pytest.mark.parametrize("closer", [False, True])
 def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_path, monkeypatch):
-    monkeypatch.setattr("segvote.steps.annotate.wants_closer_look", lambda closer, so_far: True)
-    monkeypatch.setattr("segvote.steps.annotate.is_better", lambda one, other: closer)
+    monkeypatch.setattr("segvote.steps.looks.wants_closer_look", lambda closer, so_far: True)
+    monkeypatch.setattr("segvote.steps.looks.is_better", lambda one, other: closer)
     monkeypatch.setattr("segvote.steps.looks.DETAILS", {**DETAILS, "fine": 160})
     settings = Settings(n_segments=20, size=96, draw="segments")
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)

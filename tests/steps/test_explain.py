@@ -15,11 +15,6 @@ def voted(finished_run):
     return vote(reopen(finished_run))
 
 
-def test_a_reopened_run_votes_as_it_did(voted, finished_run):
-    np.testing.assert_array_equal(voted.result.scores, finished_run.votes["scores"])
-    np.testing.assert_array_equal(voted.result.selected, finished_run.votes["decisions"])
-
-
 @pytest.mark.parametrize("bag", [0, 3, 11])
 def test_amounts_sum_to_the_score(voted, bag):
     for segment in range(0, 40, 7):

@@ -2,15 +2,19 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.io import EXPORTS
 from segvote.io.encodings.rle import encode_rle
+from segvote.io.exports.base import ExportOptions
 from segvote.io.imports import read_any
 from segvote.io.masks import read_mask
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.steps.export import export
+from segvote.steps.video.write import add_frame_pictures
+from segvote.types import Annotation
 
 
 @pytest.mark.parametrize("format_", EXPORTS)
@@ -76,3 +80,17 @@ def test_wrong_names_and_bands_fail_before_anything_is_written(finished_run, tmp
     with pytest.raises(BadInputError, match="0 to 1"):
         export(finished_run, "voc", tmp_path / "out", unsure=2)
     assert not (tmp_path / "out").exists()
+
+
+def test_frames_of_a_film_are_exported_as_pictures(tmp_path):
+    (tmp_path / "film").mkdir()
+    for number in range(6):
+        Image.new("RGB", (12, 10), (40 * number, 0, 0)).save(tmp_path / f"film/{number:02d}.png")
+    frames = [
+        Annotation(f"film/{n:05d}.png", 10, 12, properties={"video": "film", "frame": n, "source": tmp_path / "film"})
+        for n in (1, 3, 4)
+    ]
+    EXPORTS["yolo"](add_frame_pictures(frames), tmp_path / "out", ExportOptions(("object",)))
+    pictures = sorted((tmp_path / "out/images/train").iterdir())
+    assert [path.name for path in pictures] == ["00001.png", "00003.png", "00004.png"]
+    assert [np.array(Image.open(path))[0, 0, 0] for path in pictures] == [40, 120, 160]

@@ -1,19 +1,24 @@
 """Scores calibrated on held-out images; one image in memory is judged as a folder of them is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load_file
 from scipy import sparse
 
 from segvote.errors import BadInputError
 from segvote.io.images import read_image
 from segvote.method.held_out import measure_p_value
 from segvote.method.table import make_table
+from segvote.method.vote import link_unseen, score_linked
 from segvote.run.settings import Settings
-from segvote.steps.model import measure_nearest, read_model
+from segvote.steps.model import STEPS, measure_nearest, pack, read_model, unpack
 from segvote.steps.predict import predict
 from segvote.steps.predictor import Predictor, fit_calibration, score_by_refits
+from segvote.steps.reopening import reopen
 
 TAGS = np.arange(20) < 10
 
@@ -24,18 +29,12 @@ def calibration():
     return fit_calibration(np.where(TAGS, 1.0, 0.0) + rng.normal(0, 0.4, size=20), TAGS)
 
 
-def test_the_p_value_counts_the_negatives_that_score_as_high():
-    negatives = np.array([0.1, 0.2, 0.3, 0.4])
-    found = fit_calibration(np.concatenate([negatives, [0.9]]), np.array([False] * 4 + [True]))
-    assert measure_p_value(np.array([0.0, 0.3, 0.35, 0.5]), found.negatives).tolist() == [1.0, 0.6, 0.4, 0.2]
-
-
 @given(st.floats(0.001, 0.999), st.integers(0, 1000))
 def test_scores_above_the_threshold_have_small_p_values(rate, seed):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=40).round(1)
     found = fit_calibration(scores, np.arange(40) < 10)
-    kept = max(rate, found.lowest_rate)
+    kept = max(rate, 1 / (len(found.negatives) + 1))
     asked = np.linspace(-4, 4, 81).round(1)
     np.testing.assert_array_equal(
         asked > found.find_threshold(kept), measure_p_value(asked, found.negatives) <= kept + 1e-9
@@ -117,3 +116,36 @@ def test_the_model_of_a_run_opens_on_a_device(finished_run):
     read_model(finished_run.folder.path, "auto")  # features without a network have none
     with pytest.raises(BadInputError, match="device"):
         read_model(finished_run.folder.path, "cuda")
+
+
+# A byte per number of the model ---------------------------------------------------------------------------------------
+
+
+def test_numbers_come_back_to_within_half_a_step():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 30)).astype(np.float32) * rng.uniform(1e-6, 1e3, (50, 1)).astype(np.float32)
+    codes, scales = pack(X)
+    assert (codes.dtype, codes.shape, scales.shape) == (np.int8, X.shape, (50,))
+    assert np.all(np.abs(unpack(codes, scales) - X) <= 0.501 * scales[:, None])
+    assert np.abs(codes).max() == STEPS
+    np.testing.assert_array_equal(pack(unpack(codes, scales))[0], codes)
+    np.testing.assert_array_equal(unpack(*pack(np.zeros((2, 3), np.float32))), np.zeros((2, 3)))
+
+
+def test_votes_change_by_less_than_the_stated_bound(finished_run):
+    """Every training segment, scored as one of another image, by the exact features and by those of the model."""
+    table = reopen(finished_run).table
+    packed = Predictor(read_model(finished_run.folder.path)).training
+    exact = replace(packed, table=replace(packed.table, X=table.X))
+    votes = [score_linked(one, table.X, link_unseen(one, table.X, table.bags)) for one in (packed, exact)]
+    change = np.abs(votes[0] - votes[1])
+    assert change.max() < 0.05
+    assert change.mean() < 0.002
+
+
+def test_the_file_holds_a_byte_for_each_number(finished_run):
+    path = finished_run.folder.model_path / "model.safetensors"
+    arrays = load_file(path)
+    assert arrays["codes"].dtype == np.int8
+    assert "X" not in arrays
+    assert path.stat().st_size < 1.5 * arrays["codes"].size + 100 * len(arrays["codes"])

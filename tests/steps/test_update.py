@@ -59,14 +59,6 @@ def test_images_that_went_and_came_give_a_fresh_run(own, scenes, finished_run, t
     assert_same(update(fresh, n_jobs=1), finished_run)
 
 
-def test_an_update_without_changes_writes_nothing(own):
-    update(own, n_jobs=1)
-    before = {path: path.stat().st_mtime_ns for path in own.rglob("*") if path.is_file()}
-    update(own, n_jobs=1)
-    after = {path: path.stat().st_mtime_ns for path in own.rglob("*") if path.is_file()}
-    assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
-
-
 def test_an_update_that_fails_leaves_the_record(own):
     before = read_json(own / "run.json")
     (own.parent / "images/with/broken.png").write_bytes(b"no picture")

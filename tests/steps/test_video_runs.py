@@ -11,12 +11,12 @@ from PIL import Image
 pytest.importorskip("av")
 
 from segvote import annotate, progress
+from segvote.cli.annotate import print_outcome
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
 from segvote.io.video.reading import VideoStream
-from segvote.run.bags import list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import read_ahead
@@ -94,26 +94,6 @@ def test_frames_are_counted_while_they_are_worked_on(run, reports, name, n_all):
     counts = [done for step, done, total in reports if step == name and total == n_all]
     assert counts == sorted(counts) and counts[-1] == n_all
     assert any(0 < count < n_all for count in counts)
-
-
-def test_folders_films_and_images_are_bags_side_by_side(data):
-    bags = list_bags(data / "with", data / "without")
-    assert [bag.name for bag in bags] == [
-        "with/film.mp4",
-        "with/v0",
-        "with/v1",
-        "without/n0",
-        "without/n1.mp4",
-        "without/photo.png",
-    ]
-    assert [bag.is_video for bag in bags] == [True] * 5 + [False]
-
-
-def test_frames_are_images_when_asked_for(data):
-    bags = list_bags(data / "with", data / "without", Settings(frames="images"))
-    assert len(bags) == 3 * N_FRAMES + 3
-    with pytest.raises(BadInputError, match="auto, images, video"):
-        list_bags(data / "with", data / "without", Settings(frames="films"))
 
 
 def test_the_object_is_found_in_every_video(run, data):
@@ -260,3 +240,27 @@ def test_a_run_on_videos_predicts(run, data, tmp_path):
     found = predict(run.folder.path, data / "with", tmp_path / "new", false_positive_rate=0.3, n_jobs=1)
     assert [one.name for one in found.images] == ["film.mp4", "v0", "v1"]
     assert all(one.contains for one in found.images)
+    assert len(list((tmp_path / "new/masks/v0").iterdir())) == N_FRAMES
+
+
+def test_bad_films_are_one_line_each_and_short_ones_are_drawn(data, tmp_path, capsys):
+    folders = [shutil.copytree(data / name, tmp_path / name) for name in ("with", "without")]
+    film = (folders[0] / "film.mp4").read_bytes()
+    bad = {
+        "empty": (b"", "the file is empty"),
+        "text": (b"film" * 100, "not a video that can be opened"),
+        "odd": (film.replace(b"avc1", b"zzzz"), "codec"),
+    }
+    for name, (content, _) in bad.items():
+        (folders[0] / f"{name}.mp4").write_bytes(content)
+    with open_film_writer(folders[0] / "one.mp4") as writer:
+        writer.write(next(make_frames(7, True))[0], 0)
+    run = annotate(*folders, tmp_path / "out", SETTINGS, n_jobs=1)
+    record = run.bags[run.find("with/one.mp4")]
+    assert len(run) == 7 and record.n_frames == 1 and record.has_mask
+    print_outcome(run)
+    printed = capsys.readouterr()
+    assert "6 videos, 1 images (if that is wrong: --frames images or --frames video)" in printed.out
+    for name, (_, reason) in bad.items():
+        (line,) = [line for line in printed.err.splitlines() if f"{name}.mp4" in line]
+        assert line.startswith("left out: ") and reason in line

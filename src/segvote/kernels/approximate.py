@@ -35,14 +35,9 @@ VOTERS_AT_ONCE = 8192
 
 
 def search_approximately(
-    queries: np.ndarray,
-    voters: np.ndarray,
-    k: int,
-    query_bags: np.ndarray | None,
-    voter_bags: np.ndarray | None,
-    least_recall: float,
+    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None, least_recall: float
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """Find most of the k nearest voters of other bags, as `search_with_recall`.
+    """Squared distances and numbers of most of the k nearest voters of other bags, and their recall.
 
     None where the lists find less than `least_recall` of the true neighbours of a sample: the features have no
     structure.
@@ -50,9 +45,8 @@ def search_approximately(
     if voters.dtype != np.float32 or queries.dtype != np.float32:
         centre = voters.mean(axis=0, dtype=np.float64)
         queries, voters = centre_points(queries, centre), centre_points(voters, centre)
-    bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
-    true = search_all(queries[rows], voters, k, None if query_bags is None else query_bags[rows], voter_bags)
+    true = search_all(queries[rows], voters, k, bags and (bags[0][rows], bags[1]))
     axes, index = _make_lists(voters)
     for n_lists, each in EFFORTS:
         n_measured = min(each * max(k, LEAST_WANTED), len(voters))
@@ -99,7 +93,7 @@ def _count_lists(n_voters: int) -> int:
 
 @dataclass(frozen=True)
 class _ListSearch:
-    """Numbers of queries to most of their k nearest voters, as `search_neighbours` gives them."""
+    """Numbers of queries to most of their k nearest voters, with squared distances."""
 
     axes: Any
     index: Any  # faiss's ``IndexIVFPQFastScan`` of the voters along the axes
@@ -122,18 +116,12 @@ class _ListSearch:
         squared, indices = keep_nearest(asked, self.voters, candidates, self.k)
         # Where the lists have too few voters of other bags, all voters are looked at.
         for part in split_numbers(np.flatnonzero(indices[:, -1] < 0), N_SAMPLED):
-            found = search_all(asked[part], self.voters, self.k, bags and bags[0][rows[part]], bags and bags[1])
+            found = search_all(asked[part], self.voters, self.k, bags and (bags[0][rows[part]], bags[1]))
             squared[part], indices[part] = keep_nearest(asked[part], self.voters, found, self.k)
         return squared, indices
 
 
-def search_all(
-    queries: np.ndarray,
-    voters: np.ndarray,
-    k: int,
-    query_bags: np.ndarray | None = None,
-    voter_bags: np.ndarray | None = None,
-) -> np.ndarray:
+def search_all(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None) -> np.ndarray:
     """(n_queries, k) true neighbours of a few queries, a part of the voters at a time; -1 where there are fewer."""
     centre = voters.mean(axis=0, dtype=np.float64)
     asked = -2 * centre_points(queries, centre)
@@ -143,8 +131,8 @@ def search_all(
         points = centre_points(voters[rows], centre)
         squared = asked @ points.T
         squared += np.einsum("ij,ij->i", points, points)
-        if query_bags is not None and voter_bags is not None:
-            squared[voter_bags[rows] == query_bags[:, None]] = np.inf
+        if bags is not None:
+            squared[bags[1][rows] == bags[0][:, None]] = np.inf
         nearest, numbers = np.hstack([nearest, squared]), np.arange(rows.start, rows.stop)
         indices = np.hstack([indices, np.broadcast_to(numbers, squared.shape)])
         best = np.argpartition(nearest, k - 1, axis=1)[:, :k]

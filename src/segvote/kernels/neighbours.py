@@ -1,4 +1,4 @@
-"""Nearest neighbours among other bags, and the vote graph made of them.
+"""Nearest neighbours among other bags, and the graph of their votes.
 
 Small sets are searched exactly: faiss proposes a few more than k candidates, which are measured again pair by pair and
 ordered by (distance, index), so that blocks, threads and ties change nothing. Beyond `EXACT_PAIRS` pairs the candidates
@@ -42,23 +42,32 @@ ROWS_PER_BLOCK = 65_536
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The nearest segments of other bags of every segment."""
+    """The nearest voters of other bags of every query."""
 
-    squared: np.ndarray  # (n_segments, k) float64 squared distances, ascending; inf where there are fewer
-    indices: np.ndarray  # (n_segments, k) int; -1 where there are fewer
+    squared: np.ndarray  # (n_queries, k) float64 squared distances, ascending; inf where there are fewer
+    indices: np.ndarray  # (n_queries, k) int; -1 where there are fewer
+    n_voters: int
     recall: float = 1.0  # part of the true neighbours among them: 1 where all pairs were compared
 
-    def __len__(self) -> int:
-        return len(self.squared)
-
-    @classmethod
-    def search(cls, X: np.ndarray, n_neighbors: int, bags: np.ndarray) -> Neighbours:
-        """Of segments (n_segments, d) of the bags (n_segments,)."""
-        return cls(*search_with_recall(X, X, n_neighbors, bags, bags))
-
     def build_graph(self) -> sparse.csr_matrix:
-        """(n_segments, n_segments) their votes, see `build_vote_graph`."""
-        return build_vote_graph(self.squared, self.indices, len(self))
+        """(n_queries, n_voters) sparse votes; rows sum to one, or are empty without neighbours.
+
+        The bandwidth ``s_i`` of a query is half the distance to the farthest neighbour, and squared distances are
+        relative to the nearest: ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
+        """
+        blocks = list_blocks(len(self.indices), ROWS_PER_BLOCK)
+        counts = [(self.indices[rows] >= 0).sum(axis=1) for rows in blocks]
+        pointers = np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *counts]))
+        n_votes = int(pointers[-1])
+        # As scipy would choose: anything else it would copy.
+        kind = np.int32 if max(n_votes, self.n_voters) <= np.iinfo(np.int32).max else np.int64
+        votes, voters = np.empty(n_votes), np.empty(n_votes, kind)
+        # A few rows at a time: arrays of the size of all votes are the largest there are.
+        for rows in blocks:
+            is_found, place = self.indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])
+            votes[place] = _weigh_votes(self.squared[rows], is_found)
+            voters[place] = self.indices[rows][is_found]
+        return sparse.csr_matrix((votes, voters, pointers.astype(kind)), shape=(len(self.indices), self.n_voters))
 
 
 def search_neighbours(
@@ -67,48 +76,35 @@ def search_neighbours(
     n_neighbors: int,
     query_bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Neighbours:
     """Find the nearest voters (n_voters, d) of every query (n_queries, d) that are not of the query's own bag.
-
-    Returns
-    -------
-    squared_distances : (n_queries, n_neighbors) float64
-        Ascending; inf where there are fewer neighbours.
-    indices : (n_queries, n_neighbors) int64
-        -1 where there are fewer.
-    """
-    return search_with_recall(queries, voters, n_neighbors, query_bags, voter_bags)[:2]
-
-
-def search_with_recall(
-    queries: np.ndarray,
-    voters: np.ndarray,
-    n_neighbors: int,
-    query_bags: np.ndarray | None = None,
-    voter_bags: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """As `search_neighbours`, and the part of the true neighbours found: 1 exactly where all pairs were compared.
 
     The recall of a large set is measured on queries spread evenly over it.
     """
     check_finite(queries=queries, voters=voters)
-    k = n_neighbors
-    if len(voters) == 0 or len(queries) == 0:
-        return np.full((len(queries), k), np.inf), np.full((len(queries), k), -1, dtype=np.int64), 1.0
+    k, n_queries, n_voters = n_neighbors, len(queries), len(voters)
+    if n_voters == 0 or n_queries == 0:
+        return Neighbours(np.full((n_queries, k), np.inf), np.full((n_queries, k), -1, dtype=np.int64), n_voters)
     bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
-    if len(queries) * len(voters) > EXACT_PAIRS:
-        found = search_approximately(queries, voters, k, query_bags, voter_bags, LEAST_RECALL)
-        if found is not None:
-            return found
+    found = None
+    if n_queries * n_voters > EXACT_PAIRS:
+        found = search_approximately(queries, voters, k, bags, LEAST_RECALL)
+    squared, indices, recall = found or (*_search_exactly(queries, voters, k, bags), 1.0)
+    return Neighbours(squared, indices, n_voters, recall)
+
+
+def _search_exactly(
+    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None
+) -> tuple[np.ndarray, np.ndarray]:
     centre = voters.mean(axis=0, dtype=np.float64)
     points = centre_points(voters, centre)
     runs = _find_runs(bags) if queries is voters and bags is not None else None
     if runs is not None:
         blocks = [rows for bag in pairwise(runs) for rows in split_numbers(np.arange(*bag), QUERIES_PER_BLOCK)]
-        return *search_in_blocks(partial(_search_beside, points, runs, k), blocks, k), 1.0
+        return search_in_blocks(partial(_search_beside, points, runs, k), blocks, k)
     asked = points if queries is voters else centre_points(queries, centre)
     blocks = split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK)
-    return *search_in_blocks(partial(_search_block, asked, points, k, bags), blocks, k), 1.0
+    return search_in_blocks(partial(_search_block, asked, points, k, bags), blocks, k)
 
 
 def _find_runs(bags: Bags) -> np.ndarray | None:
@@ -161,26 +157,6 @@ def _search_candidates(queries: np.ndarray, voters: np.ndarray, n_candidates: in
     if n_candidates == len(voters):
         return np.broadcast_to(np.arange(n_candidates), (len(queries), n_candidates))
     return faiss.knn(queries, voters, n_candidates)[1]
-
-
-def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voters: int) -> sparse.csr_matrix:
-    """(n_queries, n_voters) sparse votes of neighbours; rows sum to one, or are empty without neighbours.
-
-    The bandwidth ``s_i`` of a query is half the distance to the farthest neighbour, and squared distances are relative
-    to the nearest: ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
-    """
-    n_neighbours = [(indices[rows] >= 0).sum(axis=1) for rows in list_blocks(len(indices), ROWS_PER_BLOCK)]
-    pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_neighbours]))])
-    n_votes = int(pointers[-1])
-    # As scipy would choose: anything else it would copy.
-    kind = np.int32 if max(n_votes, n_voters) <= np.iinfo(np.int32).max else np.int64
-    votes, voters = np.empty(n_votes), np.empty(n_votes, kind)
-    # A few rows at a time: arrays of the size of all votes are the largest there are.
-    for rows in list_blocks(len(indices), ROWS_PER_BLOCK):
-        is_found, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])
-        votes[place] = _weigh_votes(squared_distances[rows], is_found)
-        voters[place] = indices[rows][is_found]
-    return sparse.csr_matrix((votes, voters, pointers.astype(kind)), shape=(len(indices), n_voters))
 
 
 def _weigh_votes(squared_distances: np.ndarray, is_found: np.ndarray) -> np.ndarray:

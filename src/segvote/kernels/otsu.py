@@ -15,18 +15,15 @@ def otsu_threshold(values: np.ndarray, weights: np.ndarray | None = None) -> flo
 
     Weights (n,) are positive, for example areas; default 1.
     """
-    return split_otsu(values, weights)[0]
-
-
-def split_otsu(values: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
-    """The threshold of `otsu_threshold`, and how well it separates: variance between the parts over all variance."""
-    masses = np.ones(len(values)) if weights is None else np.asarray(weights)
-    thresholds, separabilities = _split_rows(np.asarray(values)[None], masses[None])
-    return float(thresholds[0]), float(separabilities[0])
+    weights = np.ones(len(values)) if weights is None else weights
+    return float(split_each([values], [weights])[0][0])
 
 
 def split_each(values: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """`split_otsu` of each array of values with its weights, to the bit: (n_arrays,) thresholds and separabilities."""
+    """(n_arrays,) thresholds and separabilities of arrays of values with weights, as `otsu_threshold`.
+
+    Separability is the variance between the two parts over all variance.
+    """
     thresholds, separabilities = np.empty(len(values)), np.empty(len(values))
     lengths = np.array([len(one) for one in values])
     # Images mostly have the same number of segments, and arrays of one length are split together.

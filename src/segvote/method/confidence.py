@@ -224,16 +224,9 @@ def judge_vote(found: Vote) -> float:
 
 
 def measure_confidence(found: Vote, test: PermutationTest | None = None, contradicted: bool = False) -> Confidence:
-    """Confidence in a vote without user labels.
+    """Confidence in a vote without user labels; the permutation test of the same folders may be known already.
 
-    Parameters
-    ----------
-    found : Vote
-        The vote.
-    test : PermutationTest, optional
-        Of the same folders, if it is known.
-    contradicted : bool
-        Whether the vote is a second opinion that contradicts the first: it is then not called high.
+    A second opinion that contradicts the first is not called high.
     """
     if found.agreement is None:
         return Confidence(np.nan)

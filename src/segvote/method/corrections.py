@@ -84,19 +84,10 @@ class Similarity:
 
 
 def refit_with_labels(base: Vote, user_labels: np.ndarray | None, low: bool = False) -> Vote:
-    """The vote in which user labels take part; the vote itself where there are none.
+    """The vote `base`, which has none, with user labels (n_segments,): -1 unknown, 0 background, 1 object.
 
     Labelled segments vote with their label, walks that contradict them lose weight, and the linear classifier learns
-    from them.
-
-    Parameters
-    ----------
-    base : Vote
-        Without user labels.
-    user_labels : (n_segments,), optional
-        -1 unknown, 0 background, 1 object.
-    low : bool
-        Whether the confidence of the base is low: the walk then starts from the object labels.
+    from them. Where the confidence of the base is low, the walk starts from the object labels.
     """
     labels = check_user_labels(user_labels, len(base.table))
     if base.agreement is None or not (labels >= 0).any():
@@ -124,27 +115,16 @@ def correct(
     similarity: Similarity | None = None,
     low: bool = False,
 ) -> Vote:
-    """The vote with corrections: user labels hold, and move similar segments.
+    """The vote `base`, which has none, with corrections: user labels hold, and move similar segments.
+
+    User labels are -1 unknown, 0 background, 1 object. `painted` is the part of each segment that was painted object,
+    in [0, 1], or background, in [-1, 0]; painted segments move no other segment of their own image, and themselves only
+    where they have a user label. The vote of `refit_with_labels` may be given, perhaps of fewer labels, which is
+    quicker.
 
     Thresholds stay where the vote left them. An image in which corrections turn no segment keeps its scores: masks are
     drawn along edges, where a drift of a thousandth can turn a superpixel. On a base of low confidence, whose vote
     begins anew, no image is kept.
-
-    Parameters
-    ----------
-    base : Vote
-        Without user labels.
-    user_labels : (n_segments,), optional
-        -1 unknown, 0 background, 1 object.
-    painted : (n_segments,), optional
-        Part of each segment that was painted object, in [0, 1], or background, in [-1, 0]. Painted segments move no
-        other segment of their own image, and themselves only where they have a user label.
-    refitted : Vote, optional
-        Of `refit_with_labels`, perhaps with fewer labels, which is quicker; default: refitted with these labels.
-    similarity : Similarity, optional
-        Of the segments, if it is known.
-    low : bool
-        Whether the confidence of the base is low.
     """
     labels = check_user_labels(user_labels, len(base.table))
     if not (labels >= 0).any() and (painted is None or not painted.any()):
@@ -217,13 +197,8 @@ def move_scores(
 
     A labelled segment becomes as certain as the best of its image, or the worst of the run. A part p that was painted
     is a correction with noise `NOISE` / \\|p\\|. Segments of *without* images are moved by their own label only.
-
-    Returns
-    -------
-    scores : (n_segments,)
-        After corrections; untouched ones are equal to the last bit.
-    residuals : (n_segments, n_segments) sparse
-        What the correction of each column's segment added to each row's score.
+    Returns the scores, of which untouched ones are equal to the last bit, and the residuals (n_segments, n_segments):
+    the change of each row's score by the correction of each column's segment.
     """
     held = user_labels >= 0
     voters = np.flatnonzero(held | (painted != 0))

@@ -63,22 +63,7 @@ def check_decision(rule: str) -> str:
 
 
 def decide(scores: Parts, areas: Parts, rule: str = "otsu") -> tuple[list[np.ndarray], np.ndarray]:
-    """Selections and thresholds of *with* images.
-
-    Parameters
-    ----------
-    scores, areas : one (n_segments of the image,) array per image
-        Scores; pixels.
-    rule : str
-        A name of `DECISIONS`.
-
-    Returns
-    -------
-    selections : list of (n_segments of the image,) bool
-        At least one True in each.
-    thresholds : (n_images,)
-        The scores above which segments were selected.
-    """
+    """Selections (n_segments of the image,) bool of *with* images, at least one True in each, and their thresholds."""
     thresholds = DECISIONS[check_decision(rule)](scores, areas)
     selections = [select_above(values, threshold) for values, threshold in zip(scores, thresholds, strict=True)]
     return selections, np.array(thresholds, dtype=np.float64)

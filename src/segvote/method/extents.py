@@ -17,7 +17,7 @@ from scipy import sparse
 from segvote.kernels.otsu import split_in_three
 from segvote.method.decide import select_above
 from segvote.method.table import apply_labels
-from segvote.method.vote import Vote, select_by_thresholds
+from segvote.method.vote import Vote, select_above_thresholds
 
 # Rounds of growth of each level beyond the three cuts.
 GROWTH_ROUNDS = (1, 3, 8)
@@ -32,21 +32,11 @@ NEVER = N_LEVELS + 1
 
 @dataclass(frozen=True)
 class Extents:
-    """Nested selections; level 1 is the tightest, `DEFAULT_LEVEL` that of the vote, `N_LEVELS` the widest.
+    """Nested selections; level 1 is the tightest, `DEFAULT_LEVEL` that of the vote, `N_LEVELS` the widest."""
 
-    Attributes
-    ----------
-    levels : (n_segments,) uint8
-        The first level that selects each segment; `NEVER` for segments that are not selected at any.
-    thresholds : (3, n_images)
-        Scores above which the segments of an image are selected at the first three levels; growth begins at the third.
-    shares : (n_segments,)
-        Share of neighbours by which a segment joined, in [0, 1]; 0 for the others.
-    """
-
-    levels: np.ndarray
-    thresholds: np.ndarray
-    shares: np.ndarray
+    levels: np.ndarray  # (n_segments,) uint8 first level that selects each segment; `NEVER` where none does
+    thresholds: np.ndarray  # (3, n_images) scores above which segments are selected at the levels 1 to 3
+    shares: np.ndarray  # (n_segments,) share of neighbours by which a segment joined, in [0, 1]; 0 for the others
 
     def select(self, level: int) -> np.ndarray:
         """(n_segments,) bool: the selection at a level."""
@@ -56,7 +46,9 @@ class Extents:
 def find_extents(found: Vote) -> Extents:
     """All levels of a vote; user labels hold at each of them."""
     table, thresholds = found.table, _find_thresholds(found)
-    selections = [select_by_thresholds(found, found.scores, one) for one in thresholds]
+    selections = [
+        select_above_thresholds(table, found.scores, one, found.empty, found.user_labels) for one in thresholds
+    ]
     selections[0] &= selections[1]
     selections[2] |= selections[1]
     adjacent, shares = join_adjacent(len(table), table.edges), np.zeros(len(table))
@@ -130,18 +122,9 @@ def select_unseen(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Selection (n_segments,) of an image never seen at a level, and the scores and threshold from which it follows.
 
-    Parameters
-    ----------
-    scores, areas : (n_segments,)
-        Of the image.
-    edges : (m, 2)
-        Pairs of adjacent segments.
-    shares : (n_segments,)
-        Share of each segment's training neighbours that are selected at the level or adjacent to one, see `find_reach`.
-    threshold : float
-        Score above which segments are selected at the default level.
-    level : int
-        From 1 to `N_LEVELS`.
+    Scores and areas are (n_segments,), edges (m, 2) pairs of adjacent segments. `shares` (n_segments,) are those of
+    training neighbours that are in the reach of the level, see `find_reach`. Segments above the threshold are selected
+    at the default level.
     """
     low, high = split_in_three(scores, areas)
     cut = (max(high, threshold), threshold, min(low, threshold))[min(level, 3) - 1]

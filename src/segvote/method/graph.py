@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels import Neighbours
+from segvote.kernels import search_neighbours
 from segvote.kernels.points import list_blocks
 from segvote.method.linear import fit_direction
 from segvote.method.table import SegmentTable
@@ -22,7 +22,7 @@ ROWS_PER_BLOCK = 1024
 
 def search_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
     """(n_segments, n_segments) votes M of the nearest segments of other bags."""
-    return Neighbours.search(table.X, n_neighbors, table.bags).build_graph()
+    return search_neighbours(table.X, table.X, n_neighbors, table.bags, table.bags).build_graph()
 
 
 def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr_matrix:
@@ -42,7 +42,8 @@ def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) 
     direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
     # Other key frames of the same video take part: with few videos most views of the object are in them, and the
     # outcome is judged on the neighbours of `search_graph`, which leave them out.
-    return Neighbours.search(stretch(table.X, direction, GAIN), n_neighbors, table.images).build_graph()
+    X = stretch(table.X, direction, GAIN)
+    return search_neighbours(X, X, n_neighbors, table.images, table.images).build_graph()
 
 
 def stretch(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:

@@ -38,17 +38,10 @@ NEAR_DUPLICATE = 0.7
 
 
 def measure_p_value(scores: np.ndarray, negatives: np.ndarray) -> np.ndarray:
-    """(n,) share of images without the object that score at least as high, the image itself counted among them.
+    """(n,) share of images without the object, scores `negatives` ascending, that score at least as high.
 
-    Where the image and the others are scored by the same vote, which none of them took part in, the p-value of an image
-    without the object is at most `a` with a probability of at most `a` (a conformal p-value).
-
-    Parameters
-    ----------
-    scores : (n,)
-        Of images.
-    negatives : (n_without,)
-        Of images without the object, ascending.
+    The image itself is counted among them. Where all are scored by the same vote, which none of them took part in, the
+    p-value of an image without the object is at most `a` with a probability of at most `a` (a conformal p-value).
     """
     n_higher = len(negatives) - np.searchsorted(negatives, scores, side="left")
     return (1 + n_higher) / (len(negatives) + 1)

@@ -29,57 +29,29 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class VoteParams:
-    """Parameters of a vote. Constants of a single formula stand beside it.
+    """Parameters of a vote. Constants of a single formula stand beside it."""
 
-    Attributes
-    ----------
-    n_neighbors : int
-        Segments of other images that vote for each segment.
-    n_steps : int
-        Rounds of a walk.
-    border_prior : float
-        Background prior of segments on the image border, in (0, 1]; 1 switches it off.
-    smoothing : float
-        Part of a score that comes from adjacent segments that look alike, in [0, 1].
-    decision : str
-        A name of `segvote.method.decide.DECISIONS`.
-    exclude_mislabelled : bool
-        Whether images that are likely in the wrong folder are excluded from the vote.
-    allow_empty : bool
-        Whether *with* images keep no segment where their best evidence does not exceed that of *without* images, at a
-        p-value of 0.05; otherwise each keeps at least its best.
-    hypotheses : tuple of Hypothesis
-        No single one is right for every folder: dogs on lawns need the prior against the border and balanced images,
-        faces that fill the image and rare defects are hurt by them.
-    powers : tuple of float
-        Exponents that are tried on the votes of a walk, which span orders of magnitude for objects that vary.
-    temperature : float
-        Difference of judgement that makes one hypothesis e times as heavy as another.
-    contrast_weight : float
-        Worth of an outline with e times the contrast, in self-consistency.
-    full_contrast : float
-        Contrast of an outline, in units of that of all boundaries, beyond which more is worth nothing: twice the mean
-        follows edges, and a nucleus in its cell is no better an object for being darker.
-    n_folds : int
-        Folds of images for scores of images left out of the vote.
-    n_held_out_steps : int
-        Rounds of a walk without a fold: enough to rank segments.
-    """
-
-    n_neighbors: int = N_NEIGHBORS
-    n_steps: int = 60
-    border_prior: float = 0.9
-    smoothing: float = 0.4
-    decision: str = "otsu"
-    exclude_mislabelled: bool = True
+    n_neighbors: int = N_NEIGHBORS  # segments of other images that vote for each segment
+    n_steps: int = 60  # rounds of a walk
+    border_prior: float = 0.9  # background prior of segments on the image border, in (0, 1]; 1 switches it off
+    smoothing: float = 0.4  # part of a score that comes from adjacent segments that look alike, in [0, 1]
+    decision: str = "otsu"  # a name of `segvote.method.decide.DECISIONS`
+    exclude_mislabelled: bool = True  # whether images that are likely in the wrong folder are excluded
+    # Whether *with* images keep no segment where their best evidence does not exceed that of *without* images, at a
+    # p-value of 0.05; otherwise each keeps at least its best.
     allow_empty: bool = False
+    # No single hypothesis is right for every folder: dogs on lawns need the prior against the border and balanced
+    # images, faces that fill the image and rare defects are hurt by them.
     hypotheses: tuple[Hypothesis, ...] = (Hypothesis(0.0, 0.0), Hypothesis(0.25, 0.3))
+    # Exponents that are tried on the votes of a walk, which span orders of magnitude for objects that vary.
     powers: tuple[float, ...] = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
-    temperature: float = 0.02
-    contrast_weight: float = 0.2
+    temperature: float = 0.02  # difference of judgement that makes one hypothesis e times as heavy as another
+    contrast_weight: float = 0.2  # worth of an outline with e times the contrast, in self-consistency
+    # Contrast of an outline, in units of that of all boundaries, beyond which more is worth nothing: twice the mean
+    # follows edges, and a nucleus in its cell is no better an object for being darker.
     full_contrast: float = 2.0
-    n_folds: int = 5
-    n_held_out_steps: int = 20
+    n_folds: int = 5  # folds of images for scores of images left out of the vote
+    n_held_out_steps: int = 20  # rounds of a walk without a fold: enough to rank segments
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -181,18 +181,9 @@ def make_table(
 ) -> SegmentTable:
     """A `SegmentTable` of checked arrays.
 
-    Parameters
-    ----------
-    X : (n_segments, d)
-        Finite features.
-    positive : (n_images,) bool or None
-        Labels of the images; None where they are not known, of images to be predicted.
-    images : (n_segments,) int
-        Ascending, every number from 0 to n_images - 1 at least once.
-    geometry : Geometry, optional
-        Where the segments lie.
-    image_bags : (n_images,) int, optional
-        Bag of each image, ascending from 0 without gaps; default: every image is a bag.
+    Images (n_segments,) ascend, every number from 0 to n_images - 1 at least once. Their labels `positive` (n_images,)
+    are None where they are not known, of images to be predicted. Bags (n_images,) ascend from 0 without gaps; without
+    them, every image is a bag.
     """
     if positive is None:
         positive = np.zeros(images[-1] + 1, dtype=bool)

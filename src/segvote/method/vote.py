@@ -10,13 +10,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from segvote.kernels import build_vote_graph, otsu_threshold, search_neighbours
+from segvote.kernels import otsu_threshold, search_neighbours
 from segvote.kernels.otsu import split_each
 from segvote.method.decide import measure_inside, measure_overlap, select, select_above
 from segvote.method.graph import exclude_voters
@@ -39,29 +40,32 @@ from segvote.method.walk import measure_connectivity
 NO_SEPARABILITY, FULL_SEPARABILITY = 0.75, 0.95
 
 
-def _not_yet() -> np.ndarray:
-    return np.empty(0)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Vote(VoteInputs):
-    """The inputs of a vote, and the results of its steps."""
+class Evidence(VoteInputs):
+    """A selection and a linear classifier of it, which score any segment."""
 
     agreement: Agreement | None  # of the hypotheses; None for the scores of another voter
-    suspicion: np.ndarray = field(default_factory=_not_yet)  # (n_images,) similarity to the other folder, in [0, 1]
     labels: np.ndarray  # (n_segments,) bool: the selection by which neighbours are counted
     inside: float  # mean share of its neighbours that are in it: weight of the neighbours beside the posterior
     posterior: LinearPosterior
-    votes: np.ndarray = field(default_factory=_not_yet)  # (n_segments,) evidence less the threshold
-
-    # Of `decide_vote`
     threshold: float = 0.0  # evidence at which scores are zero: Otsu's of all images together
-    scores: np.ndarray = field(default_factory=_not_yet)  # (n_segments,) votes, smoothed, with corrections
-    thresholds: np.ndarray = field(default_factory=_not_yet)  # (n_images,) of scores; 0 for *without* images
-    selected: np.ndarray = field(default_factory=_not_yet)  # (n_segments,) bool: the object
-    uncertainty: np.ndarray = field(default_factory=_not_yet)  # (n_images,) of the mask, in [0, 1]
-    empty: np.ndarray = field(default_factory=_not_yet)  # (n_images,) bool: *with* images without supported segments
 
+    def combine(self, shares: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+        """(n,) evidence: inside * share of selected neighbours + (1 - inside) * linear posterior."""
+        return self.inside * shares + (1 - self.inside) * probabilities
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vote(Evidence):
+    """Evidence, and the scores and decisions that follow from it."""
+
+    suspicion: np.ndarray  # (n_images,) similarity to the other folder, in [0, 1]
+    votes: np.ndarray  # (n_segments,) evidence less the threshold
+    scores: np.ndarray  # (n_segments,) votes, smoothed, with corrections
+    thresholds: np.ndarray  # (n_images,) of scores; 0 for *without* images
+    selected: np.ndarray  # (n_segments,) bool: the object
+    uncertainty: np.ndarray  # (n_images,) of the mask, in [0, 1]
+    empty: np.ndarray  # (n_images,) bool: *with* images without supported segments
     # Of corrections
     residuals: sparse.csr_matrix | None = None  # (n_segments, n_segments) change of row's score by column's correction
     kept: np.ndarray | None = None  # (n_images,) bool: images that no correction turned
@@ -82,10 +86,6 @@ class Vote(VoteInputs):
         votes = np.clip(scores + self.threshold, 0.0, None)
         return votes / np.maximum(votes + self.threshold, np.finfo(float).tiny)
 
-    def combine(self, shares: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-        """(n,) evidence: inside * share of selected neighbours + (1 - inside) * linear posterior."""
-        return self.inside * shares + (1 - self.inside) * probabilities
-
 
 def vote(
     table: SegmentTable,
@@ -98,26 +98,12 @@ def vote(
     seeded: bool = False,
     threshold: float | None = None,
 ) -> Vote:
-    """Hold the vote.
+    """Hold the vote on a table and its graph of `search_graph`.
 
-    Parameters
-    ----------
-    table : SegmentTable
-        The segments.
-    graph : (n_segments, n_segments) sparse
-        Of `search_graph`.
-    params : VoteParams
-        Parameters.
-    user_labels : (n_segments,), optional
-        -1 unknown, 0 background, 1 object. Labelled segments vote with their label.
-    connectivity : (n_segments,), optional
-        Of `measure_connectivity`, if it is known.
-    walk_graph : sparse, optional
-        Other votes to walk over; the outcome is judged on those of `graph`.
-    seeded : bool
-        Whether the walk starts from the user labels instead of all *with* segments.
-    threshold : float, optional
-        Evidence at which scores are zero; default: Otsu's threshold of all segments.
+    User labels (n_segments,) are -1 unknown, 0 background, 1 object; labelled segments vote with their label. If
+    `seeded`, the walk starts from them instead of all *with* segments. The connectivity of `measure_connectivity` may
+    be known already. A `walk_graph` has other votes to walk over; the outcome is judged on those of `graph`. The
+    evidence at which scores are zero is Otsu's threshold of all segments, unless a `threshold` is given.
     """
     inputs = VoteInputs(
         table=table,
@@ -138,85 +124,91 @@ def vote(
         if other.score > agreement.score:
             inputs, agreement = fewer, other
     labels = revote(inputs, select_seeded(inputs) if seeded else agreement.labels)
-    return decide_vote(_learn(inputs, agreement, suspicion, labels), threshold)
-
-
-def _learn(inputs: VoteInputs, agreement: Agreement, suspicion: np.ndarray, labels: np.ndarray) -> Vote:
-    """The vote of the selected segments (n_segments,) bool, beside a linear classifier of them."""
-    table, shares = inputs.table, inputs.counted_graph @ labels.astype(np.float64)
-    found = Vote(
-        **{one.name: getattr(inputs, one.name) for one in fields(inputs)},
+    shares = inputs.counted_graph @ labels.astype(np.float64)
+    evidence = Evidence(
+        **_list_fields(inputs),
         agreement=agreement,
-        suspicion=suspicion,
         labels=labels,
         inside=measure_inside(table, labels, shares),
         posterior=fit_posterior(table.X, labels, table.areas, ~inputs.silent),
     )
-    return replace(found, votes=found.combine(shares, found.posterior.measure(table.X)))
+    return decide_vote(evidence, evidence.combine(shares, evidence.posterior.measure(table.X)), suspicion, threshold)
 
 
 def vote_by_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams = VoteParams()) -> Vote:
     """The decision on scores (n_segments,) of another voter, whose own threshold is at 0."""
     votes = np.asarray(scores, dtype=np.float64)
     smoothed = table.smooth(votes, params.smoothing)
-    found = Vote(
+    evidence = Evidence(
         table=table,
         params=params,
         graph=sparse.csr_matrix((len(table), len(table))),
         connectivity=np.zeros(len(table)),
         user_labels=check_user_labels(None, len(table)),
-        agreement=None,
         excluded=np.zeros(table.n_images, dtype=bool),
-        suspicion=measure_suspicion(table, smoothed),
+        agreement=None,
         labels=select(table, smoothed, params.decision)[0],
         inside=1.0,
         posterior=LinearPosterior(np.zeros(table.X.shape[1]), 0.0),
-        votes=votes,
     )
-    return decide_vote(found, threshold=0.0)
+    return decide_vote(evidence, votes, measure_suspicion(table, smoothed), threshold=0.0)
 
 
-def decide_vote(found: Vote, threshold: float | None = None) -> Vote:
-    """Thresholds, selection and uncertainty from the votes, before any correction."""
-    table, scores = found.table, found.table.smooth(found.votes, found.params.smoothing)
-    thresholds, empty = select(table, scores, found.params.decision)[1], np.zeros(table.n_images, dtype=bool)
+def decide_vote(evidence: Evidence, votes: np.ndarray, suspicion: np.ndarray, threshold: float | None = None) -> Vote:
+    """Scores, thresholds, selection and uncertainty from votes (n_segments,), before any correction."""
+    table, params = evidence.table, evidence.params
+    scores = table.smooth(votes, params.smoothing)
     zero = otsu_threshold(scores, table.areas) if threshold is None else threshold
-    scores, thresholds = scores - zero, np.where(table.positive, thresholds - zero, 0.0)
-    found = replace(found, threshold=zero, votes=found.votes - zero, thresholds=thresholds, empty=empty)
-    if found.params.allow_empty:
-        found = _empty_unsupported(found, table.find_best(scores))
-    return apply_thresholds(found, scores)
+    thresholds = np.where(table.positive, select(table, scores, params.decision)[1] - zero, 0.0)
+    evidence, scores, empty = replace(evidence, threshold=zero), scores - zero, np.zeros(table.n_images, dtype=bool)
+    if params.allow_empty:
+        empty = _find_empty(evidence)
+        # Nothing exceeds the best score of an empty image until a correction does.
+        thresholds = np.where(empty, table.find_best(scores), thresholds)
+    selected = select_above_thresholds(table, scores, thresholds, empty, evidence.user_labels)
+    results = {
+        "suspicion": suspicion,
+        "votes": votes - zero,
+        "scores": scores,
+        "thresholds": thresholds,
+        "selected": selected,
+        "uncertainty": measure_uncertainty(table, scores, selected, evidence.agreement),
+        "empty": empty,
+    }
+    return Vote(**_list_fields(evidence) | results)
 
 
-def _empty_unsupported(found: Vote, best: np.ndarray) -> Vote:
-    """Empty the *with* images whose evidence does not exceed that of *without* images, unless an object is labelled.
+def _list_fields(found: VoteInputs) -> dict[str, Any]:
+    return {one.name: getattr(found, one.name) for one in fields(found)}
 
-    Their threshold becomes their best score (n_images,): nothing exceeds it until a correction does.
-    """
-    table = found.table
-    shows = table.sum_by_image(found.user_labels == 1) > 0
-    evidence = table.find_best(table.smooth(score_held_out(found), found.params.smoothing))
-    empty = find_unsupported(evidence, table.positive, ~found.excluded & ~shows) & ~shows
-    return replace(found, empty=empty, thresholds=np.where(empty, best, found.thresholds))
+
+def _find_empty(evidence: Evidence) -> np.ndarray:
+    """(n_images,) bool: *with* images whose evidence *without* images reach, and that have no object label."""
+    table = evidence.table
+    shows = table.sum_by_image(evidence.user_labels == 1) > 0
+    best = table.find_best(table.smooth(score_held_out(evidence), evidence.params.smoothing))
+    return find_unsupported(best, table.positive, ~evidence.excluded & ~shows) & ~shows
 
 
 def apply_thresholds(found: Vote, scores: np.ndarray) -> Vote:
     """The vote with other scores (n_segments,), and the selection and uncertainty that follow from them."""
-    selected = select_by_thresholds(found, scores, found.thresholds)
+    selected = select_above_thresholds(found.table, scores, found.thresholds, found.empty, found.user_labels)
     uncertainty = measure_uncertainty(found.table, scores, selected, found.agreement)
     return replace(found, scores=scores, selected=selected, uncertainty=uncertainty)
 
 
-def select_by_thresholds(found: Vote, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+def select_above_thresholds(
+    table: SegmentTable, scores: np.ndarray, thresholds: np.ndarray, empty: np.ndarray, user_labels: np.ndarray
+) -> np.ndarray:
     """(n_segments,) bool: segments of *with* images above the thresholds (n_images,); user labels hold.
 
-    Every *with* image keeps its best segment, unless it is empty.
+    Every *with* image keeps its best segment, unless it is empty (n_images,).
     """
-    table, selected = found.table, np.zeros(len(scores), dtype=bool)
+    selected = np.zeros(len(scores), dtype=bool)
     for image in map(int, np.flatnonzero(table.positive)):
         part, threshold = table.get_slice(image), float(thresholds[image])
-        selected[part] = scores[part] > threshold if found.empty[image] else select_above(scores[part], threshold)
-    return apply_labels(selected, found.user_labels)
+        selected[part] = scores[part] > threshold if empty[image] else select_above(scores[part], threshold)
+    return apply_labels(selected, user_labels)
 
 
 def measure_uncertainty(
@@ -241,7 +233,7 @@ def measure_separability(table: SegmentTable, scores: np.ndarray) -> np.ndarray:
 # Scores of images left out, and of images never seen ------------------------------------------------------------------
 
 
-def score_held_out(found: Vote, folds: np.ndarray | None = None) -> np.ndarray:
+def score_held_out(found: Evidence, folds: np.ndarray | None = None) -> np.ndarray:
     """(n_segments,) scores before smoothing, each from a vote that its image had no part in.
 
     The scores of a vote leave a segment's own image out of its neighbours, but the selection of the others was found
@@ -258,18 +250,18 @@ def score_held_out(found: Vote, folds: np.ndarray | None = None) -> np.ndarray:
     return scores - found.threshold
 
 
-def link_unseen(found: Vote, X: np.ndarray, images: np.ndarray | None = None) -> sparse.csr_matrix:
+def link_unseen(found: Evidence, X: np.ndarray, images: np.ndarray | None = None) -> sparse.csr_matrix:
     """(n, n_segments) votes of training segments for segments (n, d).
 
     Segments of the training images (n,), of which -1 is none, do not vote for their own.
     """
     table = found.table
     own = None if images is None else np.where(images >= 0, table.image_bags[images], -1)
-    squared, indices = search_neighbours(X, table.X, found.params.n_neighbors, own, table.bags)
-    return exclude_voters(build_vote_graph(squared, indices, len(table)), found.silent)
+    neighbours = search_neighbours(X, table.X, found.params.n_neighbors, own, table.bags)
+    return exclude_voters(neighbours.build_graph(), found.silent)
 
 
-def score_linked(found: Vote, X: np.ndarray, graph: sparse.csr_matrix) -> np.ndarray:
+def score_linked(found: Evidence, X: np.ndarray, graph: sparse.csr_matrix) -> np.ndarray:
     """(n,) scores before smoothing of segments (n, d) by the votes of `link_unseen`."""
     return found.combine(graph @ found.labels.astype(np.float64), found.posterior.measure(X)) - found.threshold
 
@@ -279,28 +271,14 @@ def score_linked(found: Vote, X: np.ndarray, graph: sparse.csr_matrix) -> np.nda
 
 @dataclass(frozen=True)
 class Explanation:
-    """The votes for one segment. ``amounts.sum() + constant`` is its score.
+    """The votes for one segment. ``amounts.sum() + constant`` is its score."""
 
-    Attributes
-    ----------
-    voters : (m,) int
-        Training segments that voted.
-    amounts : (m,) float
-        What each added, positive for and negative against.
-    bags, bag_amounts : (n,)
-        The bags those segments belong to, and the sum of the amounts of each.
-    constant : float
-        The intercept.
-    score : float
-        The segment's score, as `decision_function` gives it.
-    """
-
-    voters: np.ndarray
-    amounts: np.ndarray
-    bags: np.ndarray
-    bag_amounts: np.ndarray
-    constant: float
-    score: float
+    voters: np.ndarray  # (m,) int training segments that voted
+    amounts: np.ndarray  # (m,) contribution of each, positive for and negative against
+    bags: np.ndarray  # (n,) bags of the voters
+    bag_amounts: np.ndarray  # (n,) sums of the amounts of each bag
+    constant: float  # the intercept
+    score: float  # of the segment, as `decision_function` gives it
 
 
 def group_by_bag(voters: np.ndarray, amounts: np.ndarray, bags: np.ndarray, constant: float = 0.0) -> Explanation:

@@ -37,18 +37,9 @@ def find_weights(
 ) -> np.ndarray:
     """(n,) weights of all segments after `n_steps` rounds among the voters, the largest 1.
 
-    Parameters
-    ----------
-    graph : (n, n)
-        Votes M, rows sum to one over *with* and *without* segments.
-    prior : (n,)
-        Background prior g in [0, 1].
-    voters : (n_voters,) int
-        The segments that may be object; all others have weight 0.
-    n_steps : int
-        Rounds.
-    balance : callable, optional
-        Normalises the weights (n_voters,) after each round.
+    The rows of the graph M (n, n) sum to one over *with* and *without* segments; the prior g is (n,). Voters
+    (n_voters,) are the numbers of segments that may be object; all others have weight 0. `balance` normalises the
+    weights (n_voters,) after each round.
     """
     inner, factors, weights = graph[voters][:, voters], prior[voters], np.ones(len(voters))
     for _ in range(n_steps):

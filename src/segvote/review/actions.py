@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
+from segvote.io.encodings.polygons import rasterise
 from segvote.io.encodings.rle import encode_rle
+from segvote.io.images import resize_labels
 from segvote.masks import Superpixels
 from segvote.review.encoding import scale_bag
 from segvote.review.masks import Masks, check_divides, encode_instances, find_joined
 from segvote.review.pictures import Frames
 from segvote.review.smart_click import find_region
 from segvote.review.snapshot import Snapshot, UserInput, apply_user, note_written
-from segvote.review.strokes import PLACES, Points, check_stroke, draw_stroke, snap_to_superpixels
+from segvote.review.strokes import PLACES, Points, check_stroke, draw_stroke, snap_to_superpixels, trace_outline
 from segvote.review.user_input import UserReader, find_written, open_snapshot
-from segvote.review.voting import Voting
+from segvote.review.voting import Voting, find_wider
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.run import Run
@@ -45,6 +47,7 @@ class Actions:
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
         self._reader = UserReader(run)
+        self._offer = (0, 0)  # number of the last region that was added, and the wider extent that has it
         self.snapshot = open_snapshot(run)
         user, self.corrections = self._read_log()
         self.snapshot = note_written(self.snapshot, find_written(run, self.log.read(), self.corrections, user))
@@ -66,11 +69,12 @@ class Actions:
             # The log keeps pixels of the key frame, from which those of other frames follow.
             frame, labels = self.frames.find_key(bag, frame, segments[0])
             pixels = np.isin(labels, segments)
-        return self._append(self._make_stroke("set", bag, value, pixels, frame))
+        return self._append_region(self._make_stroke("set", bag, value, pixels, frame), bag, labels, pixels)
 
     def paint(self, bag: int, tool: str, points: Points, value: int, radius: float = 0.5, snap: bool = False) -> int:
         """Label the pixels of a stroke object (1), background (0) or undecided (-1); `snap`: along fine superpixels."""
         record, stroke = self.run.bags[self._check_image(bag)], check_stroke(tool, points, radius)
+        labels = self.run.read_segments(bag)["labels"]
         if tool == "smart":
             snapshot, strokes = self._get_drawn(bag)
             mask, heat = self.masks.draw(snapshot, strokes, bag), scale_bag(snapshot, bag)
@@ -79,10 +83,43 @@ class Actions:
             empty = np.zeros((record.height, record.width), dtype=bool)
             pixels = draw_stroke(stroke, self.draw_mask(bag) if tool == "fill" else empty, value)
         if snap and tool not in PLACES:
-            by_segments = self.run.drawing.way == "segments"
-            labels = self.run.read_segments(bag)["labels"] if by_segments else self._read_superpixels(bag).labels
-            pixels = snap_to_superpixels(pixels, stroke, labels)
-        return self._append(self._make_stroke("paint", bag, value, pixels))
+            superpixels = labels if self.run.drawing.way == "segments" else self._read_superpixels(bag).labels
+            pixels = snap_to_superpixels(pixels, stroke, superpixels)
+        return self._append_region(self._make_stroke("paint", bag, value, pixels), bag, labels, pixels)
+
+    def _append_region(self, action: Action, bag: int, labels: np.ndarray, pixels: np.ndarray) -> int:
+        """Append a stroke (height, width) on the segments (h, w) of a bag, and note the wider extent that has it."""
+        wider = 0
+        if action.value == 1 and self.voting.is_open:
+            part, level = self.snapshot.get_slice(bag), self.corrections.extent or self.run.settings.extent
+            levels = self.voting.get_voted().extents.levels[part]
+            segments = labels[resize_labels(pixels, labels.shape)]  # type: ignore[arg-type]
+            wider = find_wider(levels, self.snapshot.decisions[part], level, segments)
+        number = self._append(action)
+        self._offer = (number, wider)
+        return number
+
+    def get_wider(self, number: int) -> int:
+        """The extent of all images that would have added the region of the last action, by its number; 0: none."""
+        return self._offer[1] if self._offer[0] == number else 0
+
+    def trace_outline(self, bag: int, x: int, y: int) -> list[list[float]]:
+        """Corners, x and y, of the outline of the object at a pixel of an image."""
+        point = check_stroke("fill", [x, y])
+        corners: list[list[float]] = trace_outline(self.draw_mask(self._check_image(bag)), point).tolist()
+        return corners
+
+    def reshape(self, bag: int, outline: Points, points: Points) -> int:
+        """Label the pixels between an outline and the same with moved corners: object outside it, background inside."""
+        record = self.run.bags[self._check_image(bag)]
+        old, new = (
+            rasterise([check_stroke("polygon", ring).points], record.height, record.width) for ring in (outline, points)
+        )
+        painted = [(1, new & ~old), (0, old & ~new)]
+        strokes = [self._make_stroke("paint", bag, value, pixels) for value, pixels in painted if pixels.any()]
+        if not strokes:
+            raise BadInputError("the outline did not change; drag a corner of it")
+        return self._append(*strokes)
 
     def _read_superpixels(self, bag: int) -> Superpixels:
         """The fine superpixels along which masks are drawn."""

@@ -63,6 +63,10 @@ class _Points(Message):
     points: list[float]
 
 
+class _Reshape(_Points):
+    outline: list[float]  # before its corners were moved
+
+
 class TakeBack(Message):
     """Undo or redo."""
 
@@ -86,6 +90,7 @@ ACTIONS: dict[str, tuple[type[Message], Callable[..., int]]] = {
     "join": (_Points, Actions.join),
     "move": (_Move, Actions.move),
     "paint": (_Paint, Actions.paint),
+    "reshape": (_Reshape, Actions.reshape),
     "set": (_SetSegments, Actions.set_segments),
 }
 

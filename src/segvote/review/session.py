@@ -163,7 +163,8 @@ class Session:
     def _act(self, name: str, message: Any) -> dict[str, Any]:
         self.engine.log.check_in_place()
         schema, act = ACTIONS[name]
-        return {"action": act(self.engine, **list_fields(read_message(message, schema)))}
+        number = act(self.engine, **list_fields(read_message(message, schema)))
+        return {"action": number, "wider": self.engine.get_wider(number)}
 
     def _take_back(self, act: Callable[[int], int], message: Any) -> dict[str, Any]:
         """Undo or redo; the answer lists the images that it changed."""

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.io.encodings.polygons import rasterise
+from segvote.io.encodings.polygons import rasterise, trace_polygons
 from segvote.io.images import resize_labels
 
 Points = Sequence[float] | np.ndarray  # x and y in turn
@@ -25,6 +25,8 @@ MAX_POINTS = 1 << 13
 THINNEST = 0.70711
 # Share of a superpixel from which on it is part of a snapped stroke.
 SNAPPED = 0.5
+# Pixels by which a traced outline may be off, in an image of a thousand, at least one: few corners are easy to drag.
+OUTLINE_TOLERANCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,17 @@ def _fill(point: np.ndarray, mask: np.ndarray, value: int) -> np.ndarray:
     if not (0 <= x < width and 0 <= y < height):
         return np.zeros(mask.shape, dtype=bool)
     if mask[y, x] == value:
-        raise BadInputError(f"this part is {'object' if value else 'background'} already; nothing to fill")
+        raise BadInputError(f"this part is {'object' if value else 'background'} already; nothing to change")
     _, parts = cv2.connectedComponents((mask == mask[y, x]).astype(np.uint8), connectivity=4)
     return parts == parts[y, x]  # type: ignore[no-any-return]
+
+
+def trace_outline(mask: np.ndarray, point: Stroke) -> np.ndarray:
+    """(n, 2) corners x and y of the simplified outer outline of the connected region of a mask (h, w) under a point."""
+    ((outer, *_),) = trace_polygons(draw_stroke(point, mask, 0))
+    tolerance = max(1.0, OUTLINE_TOLERANCE * max(mask.shape) / 1000)
+    corners: np.ndarray = cv2.approxPolyDP(outer.astype(np.float32)[:, None], tolerance, closed=True)[:, 0]
+    return corners if len(corners) > 2 else outer
 
 
 def snap_to_superpixels(pixels: np.ndarray, stroke: Stroke, superpixels: np.ndarray) -> np.ndarray:

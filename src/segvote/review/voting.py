@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segvote.errors import BusyRunError
-from segvote.method.extents import Extents, find_extents
+from segvote.method.extents import NEVER, Extents, find_extents
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections, drop_empty
 from segvote.run.run import Run
@@ -119,3 +119,15 @@ class Voting:
 def _has_same_labels(one: Opened, other: Opened) -> bool:
     pairs = ((one.user_labels, other.user_labels), (one.painted_shares, other.painted_shares))
     return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
+
+
+def find_wider(levels: np.ndarray, decisions: np.ndarray, level: int, segments: np.ndarray) -> int:
+    """The first extent wider than `level` that has most of the pixels that a correction adds to a mask; 0: none.
+
+    `levels` (n_segments,) are the first extents that select each segment of the image, `decisions` (n_segments,) the
+    segments of its mask, both before the correction; `segments` (n_pixels,) are those of the corrected pixels.
+    """
+    added = levels[segments[~decisions[segments]]]
+    added = np.sort(added[added > level])
+    wider = int(added[len(added) // 2]) if len(added) else NEVER
+    return wider if wider < NEVER else 0

@@ -1,7 +1,7 @@
 """Videos of a run: which files and folders are videos, their key frames in the run folder, the masks of their frames.
 
 The segments of each key frame are a file like that of an image. Segments of a video are those of the key frames that
-vote one after the other, numbered over all of them; a segment of another key frame has the number of the most similar.
+vote, numbered over all of them; a segment of another key frame has the number of the most similar one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,7 @@ from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import list_images
 from segvote.io.masks import read_mask
-from segvote.io.video.reading import (
-    VIDEO_EXTENSIONS,
-    is_frame_folder,
-    is_numbered_folder,
-    is_video_file,
-    list_frames,
-)
+from segvote.io.video.reading import VIDEO_EXTENSIONS, is_frame_folder, is_numbered_folder, list_frames
 from segvote.run.output_names import name_frames
 from segvote.types import Annotation, Part
 
@@ -42,16 +36,15 @@ Item = TypeVar("Item")
 
 def is_video(path: Path) -> bool:
     """Whether the path of a bag is a folder of frames or a film file."""
-    return path.is_dir() or is_video_file(path)
+    return path.is_dir() or path.suffix.lower() in VIDEO_EXTENSIONS
 
 
 def split_videos(folder: Path, images: Sequence[Path], frames: str = "auto") -> list[Path]:
     """Images and videos, sorted by their path below *with* or *without*, from all pictures there and the film files.
 
-    The pictures of each folder of frames are replaced by the folder. A sub-folder is one when it holds nothing but
-    numbered pictures of one size in which each looks like the next. When most sub-folders of numbered pictures are
-    videos, all of them are: a camera that pans fast makes no photographs. With ``frames="video"`` every sub-folder with
-    pictures is a video, with ``frames="images"`` none.
+    A folder of frames replaces its pictures: a sub-folder of numbered pictures of one size, each similar to the next.
+    When most sub-folders of numbered pictures are videos, all of them are: a camera may pan fast. With
+    ``frames="video"`` every sub-folder with pictures is a video, with ``frames="images"`` none.
     """
     if frames not in FRAMES:
         raise BadInputError(f"frames must be one of {', '.join(FRAMES)}; got {frames!r}")
@@ -63,7 +56,7 @@ def split_videos(folder: Path, images: Sequence[Path], frames: str = "auto") -> 
 
 
 def _find_frame_folders(folder: Path, images: Sequence[Path], frames: str) -> set[Path]:
-    """Sub-folders that are videos; the folder itself never is: its pictures are bags."""
+    """Sub-folders that are videos; pictures directly in the folder are bags."""
     candidates = {path.parent for path in images} - {folder}
     if frames == "images":
         return set()
@@ -86,7 +79,7 @@ class KeyFrames:
     run: RunFolder
     key: str  # of its segments
     arrays: Mapping[str, np.ndarray]  # see `segvote.steps.video.extract`
-    numbers: np.ndarray  # (n,) of each segment of any key frame, those that vote first, the segment it is one with
+    numbers: np.ndarray  # (n,) segment of the video for each segment of a key frame, those that vote first
 
     @classmethod
     def open(cls, run: RunFolder, segments_key: str, features_key: str) -> KeyFrames:

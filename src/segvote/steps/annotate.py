@@ -1,17 +1,19 @@
-"""The main job: two folders in, a run folder with masks out; and the same again after images came or went.
+"""`annotate`: two folders in, a run folder with masks out; `update`: the same after images were added or removed.
 
-A killed run continues where it was, and a repeated one does nothing twice. The result of an update is that of a fresh
-run on the same images.
+A killed run continues where it stopped, and a repeated run does nothing twice. An update gives the result of a new run
+on the same images.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
+from segvote.io.arrays import write_arrays
 from segvote.io.stores import find_local_path, name_path_or_uri
 from segvote.kernels import Neighbours
 from segvote.run.bags import Bag, list_bags
@@ -24,16 +26,13 @@ from segvote.run.settings import Settings, read_settings
 from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.extract import make_segments_key
 from segvote.steps.label_maps import check_label_maps
-from segvote.steps.looks import is_better, list_levels, wants_closer_look
+from segvote.steps.looks import choose_look, list_levels
 from segvote.steps.model import write_model
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
 from segvote.steps.reopening import Voted, apply_corrections, open_folder
-from segvote.steps.vote import fetch_neighbours, hold_vote, keep_neighbours, load_method
+from segvote.steps.vote import Held, fetch_neighbours, hold_vote, keep_neighbours, load_method
 from segvote.steps.workers import Resources
-from segvote.steps.write import list_tasks, write_extents, write_pictures, write_votes
-
-# The vote at one level of detail, its neighbours, and the images that were left out.
-_Look = tuple[Voted, Neighbours | None, list[Problem]]
+from segvote.steps.write import list_tasks, write_pictures, write_votes
 
 
 def annotate_folders(
@@ -51,7 +50,7 @@ def annotate_folders(
     check_owner(run, inputs)
     bags = list_bags(Path(with_folder), Path(without_folder), settings)
     with run.lock():
-        check_owner(run, inputs)  # again: another process may have begun there meanwhile
+        check_owner(run, inputs)  # another process may have written to it meanwhile
         return job.carry_out(bags)
 
 
@@ -72,9 +71,9 @@ def update_run(
     segments: Path | str | None = None,
     strict: bool = False,
 ) -> Run:
-    """Look again at the folders and the corrections of a run; see `segvote.update`."""
+    """Repeat a run on its folders and corrections as they are now; see `segvote.update`."""
     run = RunFolder(folder)
-    run.read_record()  # another folder is refused before a lock is put into it
+    run.read_record()  # refuse other folders before the lock file is created
     with run.lock():
         record = run.read_record()
         inputs, settings = record.inputs, read_settings(record.settings, run.record_path)
@@ -100,10 +99,7 @@ def _check_own_segments(records: Sequence[BagRecord], bags: Sequence[Bag], setti
 
 
 class Job:
-    """One call of `annotate` or `update`, on a run folder whose lock the caller holds; see `segvote.annotate`.
-
-    A wrong name in the settings is an error at once, before anything is written.
-    """
+    """One call of `annotate` or `update`, on a run folder whose lock the caller holds; checks the settings first."""
 
     def __init__(
         self,
@@ -120,7 +116,6 @@ class Job:
 
     def carry_out(self, bags: Sequence[Bag]) -> Run:
         """Segment, extract features, vote, decide and write all bags, in their order."""
-        # The record comes first: it names the inputs that the folder belongs to.
         if not self.run.record_path.exists():
             self.run.write_record(make_record(self.inputs, self.settings, ""))
         self.run.log(step="start", version=__version__, n_bags=len(bags), settings=self.settings.to_dict())
@@ -128,14 +123,14 @@ class Job:
         bags = move_bags(bags, corrections)
         if not self._is_done(bags, corrections):
             load_method()
-            voted, neighbours, problems = self._vote_closely(bags, corrections)
+            _, (voted, neighbours, problems) = choose_look(self.levels, partial(self._vote, bags, corrections))
             if neighbours is not None:
                 keep_neighbours(self.run, voted.opened.bags, voted.opened.settings, neighbours)
             write_run(voted, self.inputs, problems, self.resources)
         return Run(self.run.path)
 
     def _is_done(self, bags: Sequence[Bag], corrections: Corrections) -> bool:
-        """Whether the folder holds the result of one of the levels already."""
+        """Whether the folder holds the result of one of the levels."""
         record = self.run.read_record()
         for level, extractor in self.levels:
             if record.complete and record.inputs == self.inputs and record.settings == level.to_dict():
@@ -146,24 +141,14 @@ class Job:
     def _extract(self, level: Settings, extractor: FeatureExtractor, bags: Sequence[Bag]) -> list[Bag]:
         return extract_bags(self.run, bags, level, extractor, self.resources, self.label_maps)
 
-    def _vote_closely(self, bags: Sequence[Bag], corrections: Corrections) -> _Look:
-        """The vote at the first level, or at a closer one that is wanted and better."""
-        best: _Look | None = None
-        for level, extractor in self.levels:
-            if best is None or wants_closer_look(level, best[0].held.confidence):
-                look = self._vote(level, extractor, bags, corrections)
-                if best is None or is_better(look[0].held.confidence, best[0].held.confidence):
-                    best = look
-        assert best is not None
-        return best
-
     def _vote(
-        self, level: Settings, extractor: FeatureExtractor, bags: Sequence[Bag], corrections: Corrections
-    ) -> _Look:
+        self, bags: Sequence[Bag], corrections: Corrections, level: Settings, extractor: FeatureExtractor
+    ) -> tuple[Held, tuple[Voted, Neighbours | None, list[Problem]]]:
+        """The vote at one level of detail; the same with corrections, its neighbours, and images that were left out."""
         run, progress = self.run, self.resources.progress
         segmented = self._extract(level, extractor, bags)
         good = keep_readable(segmented, self.strict)
-        # Until a look is chosen the record holds the settings that were asked for: another command may continue.
+        # With the requested settings, not those of the level: another command may have to continue.
         run.write_record(make_record(self.inputs, self.settings, make_result_key(level, good, corrections)))
         with run.time_step("gather"):
             opened = open_folder(run, level, extractor, good, corrections, resources=self.resources)
@@ -175,11 +160,11 @@ class Job:
             progress("vote", 2, 3)
             voted = apply_corrections(opened, held)
             progress("vote", 3, 3)
-        return voted, neighbours, list_problems(segmented)
+        return held, (voted, neighbours, list_problems(segmented))
 
 
 def is_done(run: RunFolder, key: str) -> bool:
-    """Whether the run folder holds the result of that name, with all its masks and heat maps."""
+    """Whether the run folder holds the result with this key, with all its masks and heat maps."""
     try:
         record = run.read_record()
     except (DamagedFileError, BadInputError):
@@ -192,15 +177,15 @@ def is_done(run: RunFolder, key: str) -> bool:
 def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resources: Resources) -> None:
     """Write masks, heat maps, COCO file, votes, model and record.
 
-    The record must say already that the run is not complete: until the end its files are half old, half new.
+    The record on disk must be marked as not complete before: until the end its files are half old, half new.
     """
-    opened, decision, run = voted.opened, voted.decision, voted.opened.folder
-    settings, corrections = opened.settings, opened.corrections
-    extent = corrections.extent or settings.extent
+    opened, run, settings = voted.opened, voted.opened.folder, voted.opened.settings
+    extent = opened.corrections.extent or settings.extent
     with run.time_step("write"):
-        write_extents(run, voted.extents, voted.vote.scores)
-        write_votes(run, decision)
-        tasks = list_tasks(opened.bags, opened.table.areas, decision, corrections)
+        # Other extents are written from these without a vote.
+        write_arrays(run.extents_path, False, **vars(voted.extents), scores=voted.vote.scores)
+        write_votes(run, voted.decision)
+        tasks = list_tasks(opened.bags, opened.table.areas, voted.decision, opened.corrections)
         drawing = fetch_drawing(run, tasks, settings, resources)
         records = write_pictures(run, tasks, settings, drawing, resources)
     with run.time_step("model"):
@@ -209,9 +194,5 @@ def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resourc
     confidence, bags = voted.held.confidence.to_dict(), opened.bags
     if voted.held.near_duplicates:
         confidence["near_duplicates"] = [[bags[i].name, bags[j].name] for i, j in voted.held.near_duplicates]
-    found = {
-        "search": describe_search(voted.held.recall),
-        "confidence": confidence,
-        "extent": extent,
-    }
+    found = {"search": describe_search(voted.held.recall), "confidence": confidence, "extent": extent}
     run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **found))

@@ -9,36 +9,40 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from segvote import __version__
 from segvote.errors import BadInputError
 from segvote.features import Standardiser
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.files import atomic_path
+from segvote.io.exports.index_pictures import make_voc_palette
+from segvote.io.files import atomic_path, write_bytes
+from segvote.io.images import resize_labels
+from segvote.io.masks import encode_png
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
 from segvote.progress import count_along
 from segvote.run.bags import Bag, name_bags
-from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, list_class_images
+from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, list_class_images, list_joined
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
-from segvote.run.output_names import remove_stale
+from segvote.run.output_names import name_frames, remove_stale
 from segvote.run.record import ClassesRecord, ClassRecord, Inputs, Problem, list_versions, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
+from segvote.run.strokes import Canvas
 from segvote.run.videos import get_poster_path
 from segvote.steps.annotate import is_done, write_run
-from segvote.steps.class_masks import write_index
 from segvote.steps.label_maps import check_label_maps
 from segvote.steps.looks import list_levels
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
@@ -46,7 +50,7 @@ from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote
 from segvote.steps.workers import Resources
-from segvote.types import WITH, WITHOUT
+from segvote.types import WITH, WITHOUT, Annotation
 
 
 def annotate_class_folders(
@@ -58,13 +62,14 @@ def annotate_class_folders(
     strict: bool = False,
 ) -> ClassRuns:
     """Find several objects at once; see `segvote.annotate_classes`."""
-    settings = list_levels(settings)[0]  # one look: what one class wants another may not
+    settings = list_levels(settings)[0]  # one look: a closer look may suit one class and not another
     folder, root = RunFolder(out), Path(root)
     job = _Job(folder, root, settings, resources)
-    _check_input(folder, root)
+    texts = "holds no run on classes", "belongs to a run on other classes"
+    folder.check_input(folder.classes_path, root, *texts)
     found = list_class_images(root, settings)
     with folder.lock():
-        _check_input(folder, root)  # again: another process may have begun there meanwhile
+        folder.check_input(folder.classes_path, root, *texts)  # another process may have written to it meanwhile
         if not folder.classes_path.exists():
             _write_record(folder, root, complete=False)
         job.carry_out(found, check_label_maps(segments), strict)
@@ -126,8 +131,11 @@ class _Job:
     def _join(self, names: Sequence[str], key: str, problems: list[Problem]) -> None:
         """Index masks, COCO file and scores of all classes together."""
         stems = name_bags([image.bag for image in self.images])
-        if _is_joined(self.folder, key, list(stems.values())):
-            return
+        with contextlib.suppress(BadInputError):
+            record = convert_record(read_json(self.folder.classes_path), ClassesRecord, self.folder.path)
+            files = [self.folder.coco_path, *map(self.folder.mask_path, stems.values())]
+            if record.complete and record.key == key and all(path.is_file() for path in files):
+                return
         _write_record(self.folder, self.root, complete=False)
         runs = {name: Run(self.folder.path / "classes" / name) for name in names}
         records = [
@@ -162,36 +170,83 @@ def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any)
     write_json(folder.classes_path, record)
 
 
-def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
-    with contextlib.suppress(BadInputError):
-        record = convert_record(read_json(folder.classes_path), ClassesRecord, folder.path)
-        files = [folder.coco_path, *map(folder.mask_path, stems)]
-        return record.complete and record.key == key and all(path.is_file() for path in files)
-    return False
-
-
-def _check_input(folder: RunFolder, root: Path) -> None:
-    folder.check_input(folder.classes_path, root, "holds no run on classes", "belongs to a run on other classes")
-
-
 def share_parts(source: RunFolder, target: RunFolder, bags: Sequence[Bag]) -> None:
     """Give `target` the segments, superpixels, features and posters that `source` has of some bags.
 
-    Files are linked, not copied, where the file system can: each folder stays whole when the other is moved or deleted.
-    That is safe because no file is ever changed in place; a new one takes its name.
+    Files are hard links where the file system has them: each folder stays whole when the other is moved or deleted, and
+    no file is changed in place.
     """
     for bag in bags:
         files = [*(source.path / "segments").glob(f"{bag.segments_key}*"), source.features_path(bag.features_key)]
         parts = [part for path in files for part in (path.iterdir() if path.is_dir() else [path])]
         for path in [*parts, get_poster_path(source, bag.segments_key)] if bag.n_frames else parts:
-            _link(path, target.path / path.relative_to(source.path))
+            shared = target.path / path.relative_to(source.path)
+            if shared.exists() and shared.samefile(path):
+                continue
+            with atomic_path(shared, durable=False) as temporary:
+                try:
+                    os.link(path, temporary)
+                except OSError:  # another disk, or a file system without links
+                    shutil.copyfile(path, temporary)
 
 
-def _link(source: Path, target: Path) -> None:
-    if target.exists() and os.path.samefile(source, target):
-        return
-    with atomic_path(target, durable=False) as temporary:
-        try:
-            os.link(source, temporary)
-        except OSError:  # another disk, or a file system without links
-            shutil.copyfile(source, temporary)
+# Index masks: where the masks of several classes overlap, the higher weight wins -------------------------------------
+
+
+def join_masks(masks: np.ndarray, sureness: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
+    """(h, w) uint8 number of the class at each pixel, 0 for none, from masks (n_classes, h, w) bool.
+
+    Where masks overlap, the class of the highest sureness, (n_classes, h, w) or (n_classes, 1, 1), wins; of equals the
+    first.
+    """
+    highest = np.where(masks, sureness, -np.inf).argmax(axis=0)
+    return np.where(masks.any(axis=0), np.array(numbers)[highest], 0).astype(np.uint8)
+
+
+def write_index(folder: RunFolder, runs: Mapping[str, Run], index: int, record: ClassRecord) -> list[Annotation]:
+    """Write the index mask of image `index`, or of a video and its frames; returns its annotations, with overlaps.
+
+    `runs` are those of the classes, in the order of their numbers.
+    """
+    _write_index_mask(folder.mask_path(record.stem), _join_image(runs, index, record))
+    annotations = list(list_joined(runs, index, record.name))
+    if record.n_frames:
+        frames = name_frames([PurePosixPath(annotation.name).name for annotation in annotations])
+        for frame, annotation in zip(frames, annotations, strict=True):
+            _write_index_mask(folder.mask_path(f"{record.stem}/{frame}"), _join_parts(list(runs), annotation))
+    return annotations
+
+
+def _join_image(runs: Mapping[str, Run], index: int, record: ClassRecord) -> np.ndarray:
+    """Segment by segment the class with the higher weight; a class whose pixels the user painted wins them."""
+    found = [(number, run) for number, run in enumerate(runs.values(), 1) if run.bags[index].has_mask]
+    size = (record.height, record.width)
+    if not found:
+        return np.zeros(size, np.uint8)
+    masks = np.stack([run.read_mask(index) for _, run in found])
+    labels = resize_labels(found[0][1].read_segments(index)["labels"], size)
+    weights = np.stack([_weigh_pixels(run, index, labels) for _, run in found])
+    return join_masks(masks, weights, [number for number, _ in found])
+
+
+def _join_parts(names: list[str], annotation: Annotation) -> np.ndarray:
+    """In a frame of a video the class with the higher score."""
+    if not annotation.parts:
+        return np.zeros((annotation.height, annotation.width), np.uint8)
+    masks = np.stack([part.mask for part in annotation.parts])
+    scores = np.array([part.score for part in annotation.parts])[:, None, None]
+    return join_masks(masks, scores, [names.index(part.label) + 1 for part in annotation.parts])
+
+
+def _write_index_mask(path: Path, indices: np.ndarray) -> None:
+    picture = Image.fromarray(indices)
+    picture.putpalette(make_voc_palette().ravel().tolist())
+    write_bytes(path, encode_png(picture), durable=False)
+
+
+def _weigh_pixels(run: Run, index: int, labels: np.ndarray) -> np.ndarray:
+    """(h, w) weights of a class at the pixels of an image; infinite where the user painted."""
+    weights = run.votes["weights"][run.get_slice(index)][labels]
+    strokes = read_corrections(run.folder).strokes.get(run.bags[index].digest, [])
+    painted = Canvas(labels.shape, strokes).exact
+    return np.where(painted, np.inf, weights)

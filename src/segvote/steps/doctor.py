@@ -33,16 +33,8 @@ from segvote.steps.vote import Held, hold_vote
 from segvote.steps.workers import N_JOBS, Resources
 from segvote.types import WITH
 
-UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
-    "unreadable",
-    "same image in both folders",
-    "same image twice",
-    "nearly the same image",
-    "nothing stands out",
-    "looks as if it shows the object",
-)
-GRID = 11  # cells of the small version, and one more for the differences
-# Of 242 bits: what recompressing and resizing change stays far below, other pictures lie at about 90 and more.
+GRID = 11  # differences of neighbouring cells along each side of the small version
+# Bits, of 242: recompressing and resizing change far fewer, other pictures differ in about 90 and more.
 MAX_DIFFERENT = 12
 
 
@@ -52,10 +44,10 @@ class FlaggedImage:
 
     name: str
     bag_label: str  # folder it lies in
-    kind: str  # what is wrong with it, in a few words
-    # Higher is worse. By the vote in [0, 1], where from one half on the image is more like the other folder.
+    kind: str  # the fault in a few words
+    # Higher is worse. By the vote in [0, 1]; from one half on the image is more like the other folder.
     suspicion: float
-    reason: str  # a sentence for people
+    reason: str
     other: str = ""  # name of the image it equals, or empty
 
 
@@ -85,8 +77,8 @@ class Diagnosis:
         return [one for one in self.images if one.suspicion >= LIKELY]
 
     def to_dict(self) -> dict[str, Any]:
-        images, confidence = [asdict(one) for one in self.images], self.confidence.to_dict()
-        return {"n_images": len(images), "images": images, "confidence": confidence}
+        images = [asdict(one) for one in self.images]
+        return {"n_images": len(images), "images": images, "confidence": self.confidence.to_dict()}
 
 
 def diagnose_folders(
@@ -113,7 +105,7 @@ def diagnose_folders(
 
 
 def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[NearDuplicate] | None = None) -> Diagnosis:
-    """Examine the images of a finished run, with the bag labels that the user gave them since."""
+    """Examine the images of a finished run, with bag labels changed by the user."""
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
     duplicates = find_duplicates(bags) if duplicates is None else duplicates
@@ -123,13 +115,13 @@ def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[Near
 def _list_flagged(
     bags: Sequence[Bag], held: Held, problems: Sequence[Problem], duplicates: Sequence[NearDuplicate]
 ) -> Diagnosis:
-    """One line per image; an image with several faults keeps the gravest."""
+    """One entry per image, by its gravest fault."""
     suspicions = held.vote.table.average_by_bag(held.vote.suspicion)
     found = {one.name: _flag_vote(one, float(value)) for one, value in zip(bags, suspicions, strict=True)}
     for problem in problems:
         if problem.name not in found:
             bag_label = problem.name.split("/", 1)[0]
-            found[problem.name] = FlaggedImage(problem.name, bag_label, UNREADABLE, 2.0, problem.reason)
+            found[problem.name] = FlaggedImage(problem.name, bag_label, "unreadable", 2.0, problem.reason)
     for pair in duplicates:
         for bag, other in ((pair.one, pair.other), (pair.other, pair.one)):
             flagged = _flag_duplicate(bag, other.name, pair)
@@ -139,25 +131,26 @@ def _list_flagged(
 
 
 def _flag_vote(bag: Bag, suspicion: float) -> FlaggedImage:
-    kind = NOTHING if bag.bag_label == WITH else LOOKS_LIKE
+    kind = "nothing stands out" if bag.bag_label == WITH else "looks as if it shows the object"
     sure = "more like the other folder" if suspicion >= 0.5 else "like its own folder"
     reason = f"judged by the other images it is {sure} ({100 * suspicion:.0f} %)"
     return FlaggedImage(bag.name, bag.bag_label, kind, suspicion, reason)
 
 
 def _flag_duplicate(bag: Bag, other: str, pair: NearDuplicate) -> FlaggedImage:
-    kind = NEAR if not pair.exact else SAME_OTHER if pair.across else SAME
-    suspicion = 1.9 if kind == SAME_OTHER else 0.9 if pair.across else 0.7 if pair.exact else 0.65
-    what = "has the same content as" if pair.exact else "looks nearly the same as"
-    return FlaggedImage(bag.name, bag.bag_label, kind, suspicion, f"{what} {other}", other)
+    if pair.exact:
+        kind, suspicion = ("same image in both folders", 1.9) if pair.across else ("same image twice", 0.7)
+        return FlaggedImage(bag.name, bag.bag_label, kind, suspicion, f"has the same content as {other}", other)
+    suspicion, reason = 0.9 if pair.across else 0.65, f"looks nearly the same as {other}"
+    return FlaggedImage(bag.name, bag.bag_label, "nearly the same image", suspicion, reason, other)
 
 
 def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
     """The first of the list as text."""
     serious, n_images = diagnosis.list_serious(), len(diagnosis.images)
-    lines = [f"{len(serious)} of {n_images} images should be looked at:"]
-    if not serious:
-        lines = [f"{n_images} images, none of them likely mislabelled"]
+    lines = [f"{n_images} images, none of them likely mislabelled"]
+    if serious:
+        lines = [f"{len(serious)} of {n_images} images should be looked at:"]
     for flagged in serious[:n_lines]:
         text = make_plain(f"{flagged.name}: {flagged.kind}; {flagged.reason}")
         lines.append(f"  {min(flagged.suspicion, 1):5.2f}  {text}")
@@ -168,26 +161,19 @@ def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
 
 def find_duplicates(bags: Sequence[Bag], progress: Progress = ignore_progress) -> list[NearDuplicate]:
     """Pairs of equal images among bags, each image with the first it equals."""
-    hashes: list[np.ndarray] = []
-    kept: list[Bag] = []
+    kept, duplicates = list[Bag](), list[NearDuplicate]()
+    hashes = np.empty((len(bags), 2 * GRID**2), dtype=bool)
     for bag in count_along(bags, "look for duplicates", len(bags), progress):
+        index = len(kept)
         try:
-            hashes.append(hash_picture(read_image(bag.path)))
+            hashes[index] = hash_picture(read_image(bag.path))
         except UnreadableImageError:
             continue
+        near = np.flatnonzero((hashes[:index] != hashes[index]).sum(axis=1) <= MAX_DIFFERENT)
+        pairs = [NearDuplicate(kept[i], bag, kept[i].digest == bag.digest) for i in near]
+        # An exact duplicate before a near one, one in the other folder before one in its own.
+        duplicates += sorted(pairs, key=lambda pair: (not pair.exact, not pair.across))[:1]
         kept.append(bag)
-    if not kept:
-        return []
-    bits = np.array(hashes)
-    duplicates = []
-    for index in range(1, len(kept)):
-        different = (bits[:index] != bits[index]).sum(axis=1)
-        exact = np.array([bag.digest == kept[index].digest for bag in kept[:index]])
-        near = np.flatnonzero(exact | (different <= MAX_DIFFERENT))
-        if len(near):
-            # An exact duplicate before a near one, one in the other folder before one in its own.
-            best = min(near, key=lambda i: (not exact[i], kept[i].bag_label == kept[index].bag_label, i))
-            duplicates.append(NearDuplicate(kept[best], kept[index], bool(exact[best])))
     return duplicates
 
 

@@ -1,4 +1,4 @@
-"""The votes for a segment: of other images, of user labels, and of adjacent segments; together they make its score."""
+"""The score of a segment as a sum: votes of other images, user labels, adjacent segments and a constant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USER_LABELS = {-1: "", 0: "background, by user label", 1: "object, by user label
 
 @dataclass(frozen=True)
 class VoteLine:
-    """What one segment added to the score of another."""
+    """The amount that one segment adds to the score of another."""
 
     # ``"vote"``: a segment of another image; ``"neighbour"``: an adjacent segment; ``"correction"``: a similar segment
     # with a user label, of any image, or itself.
@@ -30,7 +30,7 @@ class VoteLine:
 
     @property
     def place(self) -> str:
-        """Which segment of its image, in words."""
+        """The segment in words."""
         return f"segment {self.segment}{', corrected' if self.kind == CORRECTION else ''}"
 
 
@@ -83,8 +83,8 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
 
 def _list_lines(kind: str, table: SegmentTable, voters: np.ndarray, amounts: np.ndarray) -> list[VoteLine]:
     bags = table.bags[voters]
-    places = zip(bags, voters - table.bag_offsets[bags], amounts, strict=True)
-    return [VoteLine(kind, int(bag), int(segment), float(amount)) for bag, segment, amount in places]
+    columns = bags.tolist(), (voters - table.bag_offsets[bags]).tolist(), amounts.tolist()
+    return [VoteLine(kind, *line) for line in zip(*columns, strict=True)]
 
 
 def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None) -> int:
@@ -113,21 +113,19 @@ def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int =
     """The explanation as text; lines that are not listed are summed, so that the figures add to the score."""
     record = run.bags[explanation.bag]
     decided = "object" if explanation.selected else "background"
-    head = [
+    lines = [
         f"{make_plain(record.name)}  segment {explanation.segment} of {record.n_segments}: {decided}",
         f"score {explanation.score:+.4f}, object above {explanation.threshold:+.4f} in this image",
     ]
     if explanation.user_label >= 0:
-        head.append(f"it is {USER_LABELS[explanation.user_label]}")
-    body = [""]
+        lines.append(f"it is {USER_LABELS[explanation.user_label]}")
+    lines.append("")
     for sign, title in ((1, "votes for"), (-1, "votes against")):
-        body += _format_group(title, explanation.list_best(sign), run, n_lines)
-    rest = {
-        "neighbours in the same image": explanation.sum_amounts(NEIGHBOUR),
-        "intercept": explanation.constant,
-        "score": explanation.score,
-    }
-    return "\n".join([*head, *body, *(f"{format_amount(amount):>10}  {name}" for name, amount in rest.items())])
+        lines += _format_group(title, explanation.list_best(sign), run, n_lines)
+    lines.append(f"{format_amount(explanation.sum_amounts(NEIGHBOUR)):>10}  neighbours in the same image")
+    lines.append(f"{format_amount(explanation.constant):>10}  intercept")
+    lines.append(f"{format_amount(explanation.score):>10}  score")
+    return "\n".join(lines)
 
 
 def format_amount(amount: float) -> str:

@@ -93,16 +93,8 @@ def export(
     write = EXPORTS[format]
     if not 0 <= unsure <= 1:
         raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
-    options = ExportOptions(
-        (),
-        polygons=polygons,
-        instances=instances,
-        min_area=min_area,
-        images=images,
-        val_share=val_share,
-        boxes=boxes,
-        model_version=f"segvote {__version__}",
-    )
+    version = f"segvote {__version__}"
+    options = ExportOptions((), polygons, instances, min_area, images, val_share, boxes, version)
     with (
         choose_progress(progress) as report,
         open_run(run, report) as opened,
@@ -115,20 +107,16 @@ def export(
         names = encode_names((one.name for one in bags), foldable=images != "none")
         annotations = (replace(one, name=names.get(one.name) or encode_name(one.name)) for one in annotations)
         target = opened.folder.path / "exports" / format if target is None else Path(target)
-        _check_target(target, overwrite)
+        if target.exists() and not target.is_dir():
+            raise BadInputError(f"{target} is a file; -o wants a folder")
         if target.is_dir():
-            remove_leftovers(target)  # of an export that was killed: training tools take hidden pictures for pictures
+            # It may hold an earlier export that was corrected since.
+            if not overwrite and any(target.iterdir()):
+                raise BadInputError(f"{target} is not empty; choose another -o folder, or --overwrite to write into it")
+            remove_leftovers(target)  # of an export that was killed: training tools read hidden pictures too
         n_annotations = sum(one.n_frames or 1 for one in bags)
         pictured = annotations if images == "none" else add_frame_pictures(annotations)
         return write(count_along(pictured, "export", n_annotations, report), target, replace(options, labels=labels))
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    if target.exists() and not target.is_dir():
-        raise BadInputError(f"{target} is a file; -o wants a folder")
-    if target.is_dir() and not overwrite and any(target.iterdir()):
-        # It may hold an earlier export that was corrected since.
-        raise BadInputError(f"{target} is not empty; choose another -o folder, or --overwrite to write into it")
 
 
 def _choose_annotations(

@@ -1,4 +1,4 @@
-"""Another extent for a finished run: the same vote at another level of its nested selections, no vote held again."""
+"""Another extent for a finished run: another level of the nested selections of its vote, without a new vote."""
 
 from __future__ import annotations
 
@@ -27,23 +27,26 @@ from segvote.steps.write import Decision, draw_task, list_tasks, write_pictures,
 
 
 def change_extent(run: Run | Path | str, level: int, image: str = "", resources: Resources = Resources()) -> Run:
-    """Choose an extent for all images, or one, and write the files anew; see `segvote.set_extent`.
+    """Choose an extent for all images, or one, and rewrite the files; see `segvote.set_extent`.
 
-    The choice is an action of the run's log of corrections: it can be undone on the review page, and every later
-    command follows it. Where corrections wait to be voted on, they take part.
+    The choice is an action of the run's log of corrections: it can be undone on the review page, and later commands
+    follow it. Corrections that were not voted on yet take part.
     """
     check_level(level)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     if not folder.read_record().complete:
-        # A command was killed, and its files are half old, half new: a vote finishes them.
+        # Files of a killed command are half old, half new; an update finishes them.
         run = update_run(folder.path, resources)
     run = run if isinstance(run, Run) else Run(run)
     digest = run.bags[run.find(image)].digest if image else ""
     with folder.lock():
         corrections = read_corrections(folder)
         is_current = run.record.key == make_result_key(run.settings, list_run_bags(run, corrections), corrections)
+        is_chosen = corrections.extent == level and not corrections.extents
+        if image:
+            is_chosen = corrections.extents.get(digest) == level
         # A repeated command is one choice: one undo takes it back.
-        if not _is_chosen(corrections, digest, level):
+        if not is_chosen:
             with closing(CorrectionLog(folder.corrections_path)) as log:
                 log.append(Action("extent", digest, image, level))
         elif is_current:
@@ -54,13 +57,6 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
     return update_run(folder.path, resources)
 
 
-def _is_chosen(corrections: Corrections, digest: str, level: int) -> bool:
-    """Whether the level was chosen already, for an image or (without a digest) for all of them."""
-    if digest:
-        return corrections.extents.get(digest) == level
-    return corrections.extent == level and not corrections.extents
-
-
 def check_level(level: int) -> int:
     """Refuse a number that is no level; returns the level."""
     if not 1 <= level <= N_LEVELS:
@@ -68,22 +64,16 @@ def check_level(level: int) -> int:
     return level
 
 
-def read_extents(run: Run) -> tuple[Extents, np.ndarray]:
-    """The nested selections of a run, and the scores (n_segments,) that they were found on."""
-    path, n_segments = run.folder.extents_path, int(run.offsets[-1])
-    arrays = read_arrays(path)
-    if not {"levels", "thresholds", "shares", "scores"} <= arrays.keys() or len(arrays["levels"]) != n_segments:
-        raise DamagedFileError(f"{path} does not belong to this run.json; annotate again")
-    return Extents(arrays["levels"], arrays["thresholds"], arrays["shares"]), arrays["scores"]
-
-
 def decide_extents(run: Run, levels: np.ndarray, user_labels: np.ndarray | None) -> tuple[np.ndarray, ...]:
     """Thresholds (n_bags,), scores and selection (n_segments,) of a run of images at the level (n_bags,) of each."""
     if any(bag.n_frames for bag in run.bags):
         raise BadInputError("extents of videos are drawn by `segvote extent RUN LEVEL`, for all of their frames")
-    extents, scores = read_extents(run)
-    images = np.repeat(np.arange(len(run)), np.diff(run.offsets))
-    thresholds, raised, selected = decide_levels(extents, levels, scores, images)
+    path, n_segments = run.folder.extents_path, int(run.offsets[-1])
+    arrays = read_arrays(path)
+    if arrays.keys() != {"levels", "thresholds", "shares", "scores"} or len(arrays["levels"]) != n_segments:
+        raise DamagedFileError(f"{path} does not belong to this run.json; annotate again")
+    scores, images = arrays.pop("scores"), np.repeat(np.arange(len(run)), np.diff(run.offsets))
+    thresholds, raised, selected = decide_levels(Extents(**arrays), levels, scores, images)
     return thresholds, raised, selected if user_labels is None else apply_labels(selected, user_labels)
 
 
@@ -96,7 +86,7 @@ def list_selections(run: Run) -> np.ndarray:
 
 
 def draw_extent(run: Run, index: int, level: int) -> np.ndarray:
-    """(h, w) bool: the mask of an image of a run at another level, painted pixels and user labels as they are."""
+    """(h, w) bool: the mask of an image of a run at another level, with its painted pixels and user labels."""
     corrections = read_corrections(run.folder)
     bags = list_run_bags(run, corrections)
     decision = _decide(run, bags, replace(corrections, extent=check_level(level), extents={}))
@@ -110,7 +100,7 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     bags = list_run_bags(run, corrections)
     key, extent = make_result_key(settings, bags, corrections), corrections.extent or settings.extent
     decision = _decide(run, bags, corrections)
-    # Not complete while its files are half old, half new: `annotate` would finish it.
+    # Not complete while its files are half old, half new; `annotate` finishes a killed command.
     folder.write_record(make_record(record.inputs, settings, key, bags=record.bags))
     write_votes(folder, decision)
     tasks = list_tasks(bags, _read_areas(run), decision, corrections)
@@ -128,11 +118,10 @@ def _decide(run: Run, bags: list[Bag], corrections: Corrections) -> Decision:
     user_labels, _ = label_segments(run.folder, bags, corrections)
     levels = corrections.list_levels([bag.digest for bag in run.bags], run.settings.extent)
     thresholds, scores, selected = decide_extents(run, levels, user_labels)
-    unknown = np.full(len(scores), -1, dtype=np.int8)
     return Decision(
         scores=scores,
         selected=selected,
-        user_labels=unknown if user_labels is None else user_labels,
+        user_labels=np.full(len(scores), -1, dtype=np.int8) if user_labels is None else user_labels,
         votes=run.votes["votes"],
         weights=run.votes["weights"],
         thresholds=thresholds,

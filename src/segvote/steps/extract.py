@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def segment_image(settings: Settings, image: np.ndarray) -> dict[str, np.ndarray
 
 
 def read_lazily(bag: Bag) -> Reader:
-    """Reads the image of a bag when it is first needed, in most cases once."""
+    """A reader that opens the image of a bag when it is first needed, in most cases once."""
 
     @cache
     def read(size: int) -> tuple[np.ndarray, tuple[int, int]]:
@@ -74,23 +74,15 @@ def read_lazily(bag: Bag) -> Reader:
     return lambda size: read(max(size, SEEN))
 
 
+@dataclass(frozen=True, eq=False)
 class BagExtractor:
-    """Segments bags and extracts their features into a run folder; a process pool calls it once per bag.
+    """Segments bags and extracts their features into a run folder; a process pool calls it once per bag."""
 
-    The extractor of features is fitted where it needs that; `state_key` is the key of its codebook.
-    `label_maps` is a folder of the user's own segments, which replace the segmenter.
-    """
-
-    def __init__(
-        self,
-        run: RunFolder,
-        settings: Settings,
-        extractor: FeatureExtractor,
-        state_key: str = "",
-        label_maps: Path | None = None,
-    ) -> None:
-        self.run, self.settings, self.extractor = run, settings, extractor
-        self.state_key, self.label_maps = state_key, label_maps
+    run: RunFolder
+    settings: Settings
+    extractor: FeatureExtractor  # fitted
+    state_key: str = ""  # of the codebook that it was fitted to
+    label_maps: Path | None = None  # folder of the user's own segments, which replace the segmenter
 
     def __call__(self, bag: Bag) -> Bag:
         if bag.problem:
@@ -108,7 +100,7 @@ class BagExtractor:
             return replace(bag, problem=str(error))
 
     def find(self, bag: Bag) -> Bag | None:
-        """A bag whose segments and features are on disk and whole, without label maps; None otherwise."""
+        """The bag, where its segments and features are on disk; None otherwise, and with label maps."""
         if bag.problem or self.label_maps is not None:
             return None
         key = make_segments_key(bag, self.settings)
@@ -140,11 +132,7 @@ class BagExtractor:
         )
 
     def segment(
-        self,
-        key: str,
-        read: Reader,
-        keep_superpixels: bool = False,
-        map_path: Path | None = None,
+        self, key: str, read: Reader, keep_superpixels: bool = False, map_path: Path | None = None
     ) -> dict[str, np.ndarray]:
         """Segments of an image under a name, computed where the run folder does not hold them."""
         path = self.run.segments_path(key)

@@ -1,7 +1,7 @@
-"""Masks that were corrected in another tool, back into the run as corrections: pixels of object and background.
+"""Import of masks that were corrected in another tool, as corrections of a run.
 
-They go into the same log as the strokes of `segvote review`, and are kept to the pixel: every mask that is written from
-then on is the imported one. Segments that they cover nearly whole get user labels.
+They are stored in the log of `segvote review` as painted pixels of object and background: every mask that is written
+later equals the imported one. Segments that are covered almost completely get user labels.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,9 @@ from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.types import Annotation
 
-# In a mask of another size than the image, by how much its share of a segment must differ to be a correction.
+# A mask of another size than the image is a correction where its share of a segment differs by more than this.
 SHARE = 0.1
-# Tools resize pictures; more than this much in the ratio of the sides is another picture, or one that was turned.
+# Tools resize pictures; a larger difference in the log ratio of the sides is another picture, or a rotated one.
 RATIO = 0.02
 
 
@@ -53,8 +54,8 @@ def import_corrections(
     """Import the masks of a file that another tool wrote.
 
     A mask that differs from the run's is taken to the pixel, holes included. A mask of another size than the image
-    differs where it decides some segment otherwise. Nothing is written before the whole file has been read, and one
-    undo takes the whole file back.
+    differs if it decides a segment differently. Nothing is written before the whole file has been read, and one undo
+    takes the whole file back.
 
     Parameters
     ----------
@@ -131,13 +132,10 @@ class _Reader:
         return ""
 
     def _is_known(self, strokes: list[Action]) -> bool:
-        """The last correction of the image is the same: the file was imported before."""
+        """Whether the last correction of the image is the same: the file was imported before."""
         last = self.corrections.strokes.get(strokes[0].image, [])[-len(strokes) :]
-        one, other = (
-            [(action.kind, action.value, action.height, action.width, action.counts) for action in some]
-            for some in (last, strokes)
-        )
-        return one == other
+        fields = attrgetter("kind", "value", "height", "width", "counts")
+        return [*map(fields, last)] == [*map(fields, strokes)]
 
     def _is_changed(self, name: str, mask: np.ndarray) -> bool:
         index = self.numbers[name]

@@ -16,18 +16,17 @@ from segvote.features import FeatureExtractor
 from segvote.features.base import check_outputs
 from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.progress_bar import choose_progress
-from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Decided, Drawing, scale_heat
-from segvote.masks.lines import LINE_SIZE, measure_peaks
+from segvote.masks.lines import LINE_SIZE
 from segvote.method.extents import apply_levels, find_extents
 from segvote.method.vote import Vote
 from segvote.progress import Progress
 from segvote.run.settings import CONTRAST, Settings
 from segvote.steps.drawing.choosing import name_refiner
-from segvote.steps.drawing.prior import prefer_contrast
+from segvote.steps.drawing.prior import measure_image, prefer_contrast
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.extract import segment_image
-from segvote.steps.looks import is_better, list_levels, wants_closer_look
+from segvote.steps.looks import choose_look, list_levels
 from segvote.steps.prepare import check_names
 from segvote.steps.table import build_table
 from segvote.steps.vote import Held, hold_vote
@@ -123,15 +122,8 @@ def _annotate(
     """Masks of the *with* images, which are the first, by the first look or by a closer one that is better."""
     levels = [(level, check_names(level)) for level in list_levels(settings)]
     segments = list(run_on_all(partial(segment_image, settings), images, resources, "segment"))
-    best: tuple[Settings, Held] | None = None
-    for level, extractor in levels:
-        if best is None or wants_closer_look(level, best[1].confidence):
-            held = _vote(images, segments, positive, level, extractor, resources)
-            if best is None or is_better(held.confidence, best[1].confidence):
-                best = level, held
-    assert best is not None
-    level, vote = best[0], best[1].vote
-    vote = apply_levels(vote, find_extents(vote), level.extent)
+    held, level = choose_look(levels, partial(_vote, images, segments, positive, resources))
+    vote = apply_levels(held.vote, find_extents(held.vote), level.extent)
     drawing = Drawing("segments" if level.draw == "segments" else "regions", **name_refiner(level))
     masks = []
     for index in map(int, np.flatnonzero(positive)):
@@ -144,11 +136,11 @@ def _vote(
     images: list[np.ndarray],
     segments: list[dict[str, np.ndarray]],
     positive: np.ndarray,
+    resources: Resources,
     level: Settings,
     extractor: FeatureExtractor,
-    resources: Resources,
-) -> Held:
-    """The vote on the features of one look."""
+) -> tuple[Held, Settings]:
+    """The vote on the features of one look, and its settings."""
     if extractor.needs_fit:
         extractor.fit(iter(images), np.random.default_rng(level.seed))
     items = [(image, found["labels"]) for image, found in zip(images, segments, strict=True)]
@@ -156,7 +148,7 @@ def _vote(
     table, _ = build_table(features, segments, positive, extractor, level)
     if level.detail == CONTRAST:
         table = prefer_contrast(table, list(run_on_all(_measure_peaks, items, resources)))
-    return hold_vote(table, level)
+    return hold_vote(table, level), level
 
 
 def _extract(extractor: FeatureExtractor, settings: Settings, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
@@ -166,8 +158,7 @@ def _extract(extractor: FeatureExtractor, settings: Settings, item: tuple[np.nda
 
 def _measure_peaks(item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     image, labels = item
-    lab = convert_to_lab(resize_image(image, LINE_SIZE))
-    return measure_peaks(lab, resize_labels(labels, lab.shape[:2]), int(labels.max()) + 1)
+    return measure_image(resize_image(image, LINE_SIZE), labels)
 
 
 def _draw(image: np.ndarray, labels: np.ndarray, vote: Vote, index: int, drawing: Drawing) -> ImageMask:

@@ -1,4 +1,4 @@
-"""A user's own segments, found by the name of the image: label maps, or published contour maps (``ucm2``)."""
+"""Segments of the user, found by the name of the image: label maps, or published contour maps (``ucm2``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXTENSIONS = (".png", ".tif", ".tiff", ".npy", CONTOURS)
 
 
 def check_label_maps(folder: Path | str | None) -> Path | None:
-    """The folder of label maps, if one was given; refused where it is no folder."""
+    """The folder of label maps, which must exist; None where none was given."""
     if folder is not None and not Path(folder).is_dir():
         raise BadInputError(f"expected a folder of label maps or ucm2 files at {folder}; check --segments")
     return None if folder is None else Path(folder)

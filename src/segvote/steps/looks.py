@@ -1,20 +1,25 @@
 """Closer looks: small objects and runs of low confidence get features from larger network inputs.
 
 Features are extracted at the size that serves most photographs. Where the confidence is not high, or the selection is
-small, they are extracted once more at twice that size and vote again. Where even the outlines found then follow no
-edges, the object may be thinner than its segments: the vote is held once more, with a prior by local contrast. A closer
-look is kept where it is clearly the better one: lesions and frayed edges want it, blood cells and dogs among cats the
-wider one.
+small, they are extracted again at twice that size for a second vote. Where the outlines found then follow no edges, the
+object may be thinner than its segments, and a third vote has a prior by local contrast. A closer look is kept where it
+is clearly better: it suits lesions and frayed edges; the wider one suits blood cells, and dogs among cats.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from segvote.errors import BadInputError
+from segvote.features import FeatureExtractor
 from segvote.method.confidence import UNSURE, Confidence
 from segvote.run.settings import CONTRAST, DETAILS, Settings
+from segvote.steps.vote import Held
 from segvote.voters import METHOD
+
+Result = TypeVar("Result")
 
 # By which part the closer look has to be better; otherwise the wider one is kept.
 LOOK_MARGIN = 0.1
@@ -29,10 +34,9 @@ def list_levels(settings: Settings) -> list[Settings]:
     """The settings of each look that a run may take, the widest first; only one unless the detail is ``auto``."""
     if settings.detail != "auto":
         return [apply_detail(settings, settings.detail)]
-    alone = settings.voter != METHOD or settings.features != SCALABLE or "size" in settings.feature_options
-    if alone:
+    if settings.voter != METHOD or settings.features != SCALABLE or "size" in settings.feature_options:
         return [settings]
-    fine = _set_size(settings, DETAILS["fine"])
+    fine = apply_detail(settings, "fine")
     return [settings, fine, replace(fine, detail=CONTRAST)]
 
 
@@ -48,11 +52,20 @@ def apply_detail(settings: Settings, detail: str) -> Settings:
         return settings
     if settings.features != SCALABLE:
         raise BadInputError(f"--detail {detail} needs the features {SCALABLE}, not {settings.features}")
-    return _set_size(settings, size)
-
-
-def _set_size(settings: Settings, size: int | None) -> Settings:
     return replace(settings, feature_options={**settings.feature_options, "size": size})
+
+
+def choose_look(
+    levels: Sequence[tuple[Settings, FeatureExtractor]],
+    vote: Callable[[Settings, FeatureExtractor], tuple[Held, Result]],
+) -> tuple[Held, Result]:
+    """The vote at the first level, or at a closer one that is wanted and clearly better."""
+    best = vote(*levels[0])
+    for level, extractor in levels[1:]:
+        if wants_closer_look(level, best[0].confidence):
+            closer = vote(level, extractor)
+            best = closer if is_better(closer[0].confidence, best[0].confidence) else best
+    return best
 
 
 def wants_closer_look(closer: Settings, so_far: Confidence) -> bool:

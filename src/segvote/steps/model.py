@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +35,7 @@ from segvote.steps.reopening import Voted
 N_FOLDS = 10
 STEPS = 127  # of int8, on either side of zero
 ROWS_AT_ONCE = 16_384
-# Segments of an image whose distances tell whether it is unlike the training images: its evidence, not all of it.
+# Segments of an image, the highest scores first, whose distances decide whether it is unlike the training images.
 N_BEST = 5
 
 
@@ -66,12 +67,13 @@ def write_model(voted: Voted, extent: int) -> None:
     }
     data, folder = save(arrays), opened.folder.model_path
     write_bytes(folder / "model.safetensors", data)
-    words = {"version": MODEL_VERSION, "settings": opened.settings.to_dict(), "features": opened.extractor.get_key()}
-    write_json(folder / "model.json", {**words, "extent": extent, "sha256": hashlib.sha256(data).hexdigest()})
+    settings, features = opened.settings.to_dict(), opened.extractor.get_key()
+    record = _ModelRecord(MODEL_VERSION, settings, features, extent, hashlib.sha256(data).hexdigest())
+    write_json(folder / "model.json", record)
 
 
 def write_model_extent(run: RunFolder, extent: int) -> None:
-    """Have the model of a run predict at another extent; its arrays stay as they are."""
+    """Set the extent at which the model of a run predicts."""
     path = run.model_path / "model.json"
     write_json(path, {**read_json(path), "extent": extent})
 
@@ -79,8 +81,8 @@ def write_model_extent(run: RunFolder, extent: int) -> None:
 def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(n_segments, d) numbers as int8 codes, in steps of a scale for each segment; and these scales.
 
-    Stated bound: on the scale on which the best segment's votes are 1, the votes of a segment change by 0.001 on
-    average and by less than 0.05 at most (measured in ``docs/predict.md``).
+    With the best segment's votes scaled to 1, the votes of a segment change by 0.001 on average and by less than 0.05
+    at most (measured in ``docs/predict.md``).
     """
     codes, scales = np.empty(X.shape, dtype=np.int8), np.empty(len(X), dtype=np.float32)
     # In blocks: X may be larger than the memory that is left.
@@ -106,7 +108,7 @@ def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
     table = found.table
     held_out = table.smooth(score_held_out(found, make_folds(table, N_FOLDS)), found.params.smoothing)
     distances = measure_nearest(table.X, table.X, found.graph)
-    spans = [slice(*span) for span in zip(table.bag_offsets[:-1], table.bag_offsets[1:], strict=True)]
+    spans = [slice(*span) for span in pairwise(table.bag_offsets)]
     return {
         "labels": found.labels.astype(np.uint8),
         "excluded": (table.average_by_bag(found.excluded) > 0.5).astype(np.uint8),
@@ -158,10 +160,7 @@ class Model:
 
 
 def read_model(path: Path | str, device: str | None = None) -> Model:
-    """Open the model of a run: its ``model`` folder, wherever it lies now, or the run folder.
-
-    Its network runs on `device`, or on that of the run.
-    """
+    """Open the model of a run folder or of a (copied) ``model`` folder; `device` replaces the run's for its network."""
     path = Path(path)
     folder = next((one for one in (path / "model", path) if (one / "model.json").is_file()), None)
     if folder is None:

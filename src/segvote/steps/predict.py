@@ -90,7 +90,7 @@ def predict(
     Parameters
     ----------
     model : Model, path or str
-        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
+        A run folder, its ``model`` folder or a copy of that, or a `Model`.
     folder : path or str
         Images and videos, nested as you like.
     out : path or str
@@ -134,7 +134,7 @@ def _fetch_model(uri: str, progress: Progress) -> Path:
 
 
 def open_model(path: Path | str, device: str | None = None) -> Model:
-    """The model of a run folder, which must be finished, or a model folder wherever it lies now; see `read_model`."""
+    """As `read_model`, and refuses runs that are not finished."""
     path = Path(path)
     if RunFolder(path).classes_path.is_file():
         raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
@@ -151,10 +151,12 @@ def _predict_folder(
     target.check_input(record_path, folder, *texts)
     bags = list_unsorted_bags(folder, model.settings)
     with target.lock():
-        target.check_input(record_path, folder, *texts)  # again: another process may have begun there meanwhile
-        # Before anything else is in the folder; until the end it is not complete.
+        target.check_input(record_path, folder, *texts)  # another process may have written to it meanwhile
         write_json(record_path, {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False})
-        bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
+        state = model.extractor.get_state()
+        digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
+        state_key = make_key(**digests) if digests else ""
+        bag_extractor = BagExtractor(target, model.settings, model.extractor, state_key)
         segmented = run_extractor(bag_extractor, bags, resources)
         check_strict(segmented, strict)
         good = [one for one in segmented if not one.problem]
@@ -166,13 +168,6 @@ def _predict_folder(
         predictions = Predictions(target.path, images, predictor.rate, predictor.threshold, problems)
         _write(predictions, predictor, name_path_or_uri(folder))
     return predictions
-
-
-def _name_state(model: Model) -> str:
-    """Key of the state of the extractor, by content."""
-    state = model.extractor.get_state()
-    digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
-    return make_key(**digests) if digests else ""
 
 
 def _choose_all(target: RunFolder, predictor: Predictor, good: Sequence[Bag]) -> Iterator[Choice]:
@@ -190,8 +185,7 @@ def _write_pictures(
     stems, tasks = name_bags(good), []
     for one, made in zip(good, choices, strict=True):
         bag = replace(one, bag_label=WITH if made.contains else WITHOUT)
-        values = made.scores, made.decisions, made.areas, made.threshold
-        record = record_bag(bag, stems[bag.name], *values)
+        record = record_bag(bag, stems[bag.name], made.scores, made.decisions, made.areas, made.threshold)
         free = np.full(len(made.scores), -1, dtype=np.int8)
         tasks.append(WriteTask(record, bag.path, made.heat, made.decisions, free))
     records = write_pictures(target, tasks, model.settings, model.drawing, resources)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,7 @@ from segvote.method.held_out import measure_p_value
 from segvote.method.hypotheses import VoteParams
 from segvote.method.linear import LinearPosterior
 from segvote.method.table import SegmentTable, make_folds
-from segvote.method.vote import Vote, link_unseen, score_linked, vote_by_scores
+from segvote.method.vote import Evidence, link_unseen, score_linked, vote_by_scores
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.extract import segment_image
@@ -36,7 +37,7 @@ from segvote.voters import METHOD, make_voter
 if TYPE_CHECKING:
     from segvote.voters.base import BaseVoter
 
-# Of images without the object, the share that may be predicted to show it where a call does not say.
+# Default share of images without the object that may be predicted to show it.
 FALSE_POSITIVE_RATE = 0.01
 # Share of images like the training images that may be called unlike both folders.
 UNLIKE_RATE = 0.05
@@ -61,19 +62,8 @@ class Choice:
 class Predictor:
     """A model with its voter restored and its threshold found.
 
-    Parameters
-    ----------
-    model : Model
-        As `read_model` opens it.
-    false_positive_rate : float
-        Largest share of images without the object that may be predicted to show it.
-
-    Attributes
-    ----------
-    rate : float
-        The rate that is kept: the one asked for, or the lowest that the training images allow.
-    threshold : float
-        The score of an image above which it is predicted to show the object.
+    Images that score above `threshold` are predicted to show the object. `rate` is the false-positive rate that is
+    kept: the one asked for, or the lowest that the training images allow.
     """
 
     def __init__(self, model: Model, false_positive_rate: float = FALSE_POSITIVE_RATE) -> None:
@@ -94,7 +84,7 @@ class Predictor:
                 f"the arrays of the model do not belong together ({error}); annotate again"
             ) from error
         self.calibration = calibrate(model, self.training)
-        self.rate = max(false_positive_rate, self.calibration.lowest_rate)
+        self.rate = max(false_positive_rate, 1 / (len(self.calibration.negatives) + 1))
         self.threshold = self.calibration.find_threshold(self.rate)
 
     def judge(self, image: np.ndarray) -> tuple[Choice, np.ndarray]:
@@ -114,8 +104,8 @@ class Predictor:
         votes, shares, distances = self._vote(table.X)
         scores = table.smooth(votes, self.training.params.smoothing)
         edge_bags = table.bags[table.edges[:, 0]]
-        for number in range(len(table.bag_offsets) - 1):
-            own = slice(*table.bag_offsets[number : number + 2])
+        for number, span in enumerate(pairwise(table.bag_offsets)):
+            own = slice(*span)
             edges = table.edges[edge_bags == number] - own.start
             yield self._choose(scores[own], table.areas[own], edges, shares[own], distances[own])
 
@@ -162,27 +152,26 @@ class Predictor:
         return float(measure_p_value(np.array([distance]), self.familiar)[0]) <= UNLIKE_RATE
 
 
-def _restore(model: Model) -> tuple[Vote, BaseVoter | None]:
-    """The vote on the training segments; and the voter that scores in the place of the method, fitted again on them."""
+def _restore(model: Model) -> tuple[Evidence, BaseVoter | None]:
+    """The vote on the training segments; a voter other than the method is fitted again on them."""
     arrays, settings, table = model.arrays, model.settings, model.make_table()
     params = make_params(settings)
     params = replace(params, n_neighbors=min(params.n_neighbors, len(table)))  # a model may ask for any number
     if settings.voter == METHOD:
-        return _unpack_vote(table, params, select_arrays(arrays, "method"), arrays["user_labels"]), None
+        return _unpack_vote(arrays, table, params), None
     voter = make_voter(settings.voter, settings.voter_options, settings.finish)
     voter.fit(table.X, table.is_candidate, bags=table.images, prior=arrays["prior"])
     return vote_by_scores(table, voter.scores_, params), voter
 
 
-def _unpack_vote(
-    table: SegmentTable, params: VoteParams, state: dict[str, np.ndarray], user_labels: np.ndarray
-) -> Vote:
-    """A vote that scores unseen segments, from the arrays that `write_model` stored."""
+def _unpack_vote(arrays: dict[str, np.ndarray], table: SegmentTable, params: VoteParams) -> Evidence:
+    """Evidence that scores unseen segments, from the arrays that `write_model` stored."""
+    state, user_labels = select_arrays(arrays, "method"), arrays["user_labels"]
     labels = state["labels"].astype(bool)
     sizes = [len(labels), len(user_labels), len(state["excluded"]), len(state["held_out"]), len(state["direction"])]
     if sizes != [len(table), len(table), table.n_images, table.n_images, table.X.shape[1]]:
         raise ValueError(f"arrays of other segments or images: {sizes}")
-    return Vote(
+    return Evidence(
         table=table,
         params=params,
         graph=sparse.csr_matrix((len(table), len(table))),
@@ -205,13 +194,8 @@ class Calibration:
     slope: float  # of the logistic curve from score to probability
     offset: float
 
-    @property
-    def lowest_rate(self) -> float:
-        """The smallest false-positive rate that so few *without* images allow."""
-        return 1 / (len(self.negatives) + 1)
-
     def find_threshold(self, rate: float) -> float:
-        """The score above which the p-value is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""
+        """The score above which the p-value is at most `rate`, or at most 1 / (n_without + 1), the lowest."""
         n_false = int(np.floor(rate * (len(self.negatives) + 1) + 1e-9))
         return float(self.negatives[-int(np.clip(n_false, 1, len(self.negatives)))])
 
@@ -235,7 +219,7 @@ def fit_calibration(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
     return Calibration(np.sort(scores[~bag_labels]), steepness / scale, offset)
 
 
-def calibrate(model: Model, training: Vote) -> Calibration:
+def calibrate(model: Model, training: Evidence) -> Calibration:
     """The calibration of a model; a *without* image with a user label *object* counts as showing the object."""
     arrays, table = model.arrays, training.table
     scores = arrays.get("method.held_out")

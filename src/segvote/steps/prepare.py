@@ -28,12 +28,12 @@ from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS, check_system
 from segvote.voters.options import check_options
 
-# Frames of a video from which words are learned: neighbours show the same.
+# Every n-th frame of a video is used to learn words.
 LEARNED_EVERY = 10
 
 
 def check_names(settings: Settings) -> FeatureExtractor:
-    """Refuse unknown names, and names that exclude each other, before any work; returns the extractor of features."""
+    """Refuse unknown names, and settings that exclude each other; returns the extractor of features."""
     check_system(settings.voter)
     if settings.voter_options:  # without, there is nothing to refuse, and scikit-learn takes a second to import
         check_options(settings.voter, settings.voter_options)
@@ -108,11 +108,11 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
             elif not bag.problem:
                 yield read_image(bag.path)
         except UnreadableImageError:
-            continue  # reported when its turn comes
+            continue  # reported when it is segmented
 
 
 def keep_readable(segmented: Sequence[Bag], strict: bool) -> list[Bag]:
-    """Images that could be read, at least one of each kind; with `strict` one that could not is an error."""
+    """Images that could be read, at least one of each kind; with `strict` an unreadable image is an error."""
     check_strict(segmented, strict)
     good = [one for one in segmented if not one.problem]
     for bag_label in (WITH, WITHOUT):

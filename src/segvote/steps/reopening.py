@@ -1,4 +1,4 @@
-"""A run folder opened for a vote, and the vote with the user's corrections: what all commands on runs share."""
+"""A run folder opened for a vote, and the vote with the user's corrections; shared by all commands on runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Opened:
     folder: RunFolder
     settings: Settings
     extractor: FeatureExtractor
-    bags: Sequence[Bag]  # that could be read, with the bag labels of now
+    bags: Sequence[Bag]  # that could be read, with their current labels
     table: SegmentTable  # segments of all bags
     standardiser: Standardiser  # scale of their features
     corrections: Corrections
@@ -52,7 +52,7 @@ class Voted:
     opened: Opened
     held: Held  # without corrections
     refitted: Vote  # with user labels, from which later labels are propagated quickly
-    vote: Vote  # with the corrections of now, at the default extent
+    vote: Vote  # with all corrections, at the default extent
     extents: Extents  # its nested selections
 
     @property
@@ -92,14 +92,14 @@ def reopen(run: Run) -> Opened:
         return open_folder(run.folder, run.settings, extractor, bags, corrections)
     except SegvoteError:
         raise
-    except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than the record says
+    except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than in the record
         raise DamagedFileError(
             f"{run.folder.record_path} does not belong to the features beside it ({error}); annotate again"
         ) from error
 
 
 def list_run_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:
-    """The bags of a run as segmentation left them, with the bag labels the user gave them since."""
+    """The bags of a run as segmentation returned them, with bag labels changed by the user."""
     moved = corrections.moved if corrections else {}
     return [
         Bag(
@@ -136,7 +136,7 @@ def open_folder(
 
 
 def vote(opened: Opened, keep: bool = False) -> Voted:
-    """The vote of `annotate`, with the corrections of now; `keep` stores its neighbours for the next time."""
+    """The vote of `annotate`, with all corrections; `keep` stores its neighbours for the next vote."""
     neighbours = fetch_neighbours(opened.folder, opened.bags, opened.table, opened.settings)
     if keep and neighbours is not None:
         keep_neighbours(opened.folder, opened.bags, opened.settings, neighbours)
@@ -144,7 +144,7 @@ def vote(opened: Opened, keep: bool = False) -> Voted:
 
 
 def apply_corrections(opened: Opened, held: Held, refitted: Vote | None = None) -> Voted:
-    """Add the corrections of now to a vote on the same segments; quicker with `refitted` of an earlier vote."""
+    """Add the corrections to a vote on the same segments; faster with `refitted` of an earlier vote."""
     refitted = held.refit(opened.user_labels) if refitted is None else refitted
     found = held.correct(opened.user_labels, opened.painted_shares, refitted)
     return Voted(opened, held, refitted, found, find_extents(found))

@@ -18,13 +18,12 @@ from segvote.types import WITH
 from segvote.voters import keeps_lengths
 
 Arrays = Mapping[str, np.ndarray]
-# What is read of a bag's segments: not the label map, which is the most of them.
+# Arrays of a bag's segments that a vote needs; the label map, the largest of them, is left out.
 GEOMETRY = ("areas", "border", "centres", "edges", "lengths", "colours", "frames")
-# Bytes of Python and all packages; of a segment for its bag, prior, weights, scores and the index of the search; of one
-# number of its features, for these and for the model made of them; of one neighbour, for its distance and its vote.
-BASE, PER_SEGMENT, PER_NUMBER, PER_NEIGHBOUR = 250 * 10**6, 1000, 7, 28
-N_NEIGHBOURS = 40
-# Smaller needs are not checked: every machine has this.
+# Bytes of Python and all packages; of a segment: bag, prior, weights, scores, the index of the search, and 28 for each
+# of 40 neighbours; of one number of its features, in the table and in the model.
+BASE, PER_SEGMENT, PER_NUMBER = 250 * 10**6, 1000 + 28 * 40, 7
+# Smaller needs are not checked.
 ALWAYS_THERE = 10**9
 
 
@@ -88,7 +87,7 @@ def _number_images(geometry: Sequence[Arrays], counts: Sequence[int]) -> tuple[n
 
 
 def _join_geometry(geometry: Sequence[Arrays], starts: np.ndarray, second_voting: bool) -> Geometry:
-    """Where the segments lie, numbered over all bags."""
+    """The geometry of all segments, numbered over all bags."""
     adjacency = [measure_adjacency(arrays, second_voting) for arrays in geometry]
     return Geometry(
         areas=np.concatenate([arrays["areas"] for arrays in geometry]),
@@ -109,9 +108,9 @@ def measure_adjacency(arrays: Arrays, second_voting: bool) -> tuple[np.ndarray, 
     return arrays["lengths"], np.sqrt((gap**2).sum(axis=1))
 
 
-def estimate_memory(n_segments: int, n_dims: int, n_neighbors: int = N_NEIGHBOURS) -> int:
+def estimate_memory(n_segments: int, n_dims: int) -> int:
     """Bytes that a vote of segments (n_segments, n_dims) takes, its model included; 5.7 GB for a million of 472."""
-    return BASE + n_segments * (PER_SEGMENT + PER_NUMBER * n_dims + PER_NEIGHBOUR * n_neighbors)
+    return BASE + n_segments * (PER_SEGMENT + PER_NUMBER * n_dims)
 
 
 def check_memory(n_segments: int, n_dims: int) -> None:
@@ -126,7 +125,7 @@ def check_memory(n_segments: int, n_dims: int) -> None:
 
 
 def _measure_free_memory() -> float:
-    """Bytes; infinite where the system does not tell."""
+    """Bytes; infinite where the system has no such figure."""
     meminfo = Path("/proc/meminfo")
     lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), np.inf)

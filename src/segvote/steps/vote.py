@@ -13,7 +13,7 @@ import numpy as np
 
 from segvote import __version__
 from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.kernels import Neighbours
+from segvote.kernels import Neighbours, search_neighbours
 from segvote.method.confidence import Confidence, vote_and_judge
 from segvote.method.corrections import Similarity, correct, refit_with_labels
 from segvote.method.decide import select
@@ -43,13 +43,13 @@ class Held:
 
     vote: Vote
     confidence: Confidence
-    voter: BaseVoter | None = None  # whose scores were decided on; None: the method
+    voter: BaseVoter | None = None  # that gave the scores; None: the method
     recall: float | None = None  # share of the true neighbours that the search found; None: no search
-    near_duplicates: Sequence[tuple[int, int]] = ()  # numbers of bags of the two folders that look alike all over
+    near_duplicates: Sequence[tuple[int, int]] = ()  # numbers of bags, one of each folder
 
     @cached_property
     def similarity(self) -> Similarity:
-        """Of the segments, by which corrections are propagated."""
+        """Similarity of the segments, by which corrections are propagated."""
         return Similarity(self.vote.table.X, self.vote.table.images)
 
     def refit(self, user_labels: np.ndarray | None) -> Vote:
@@ -73,7 +73,7 @@ class Held:
 
 def load_method() -> None:
     """Import scikit-learn in the background, while other processes extract features."""
-    # Not as a daemon: a program that ends early waits for the import rather than be torn down in the middle of it.
+    # Not a daemon: a program that ends early has to wait for the import.
     Thread(target=import_module, args=("sklearn.linear_model",)).start()
 
 
@@ -81,7 +81,7 @@ def make_params(settings: Settings) -> VoteParams:
     """The parameters of a run's vote."""
     check_options(settings.voter, settings.voter_options)
     options = settings.voter_options if settings.voter == METHOD else {}
-    # As large a part of an image's segments as the default is: three times as many are three times as alike.
+    # The default share of an image's segments: of three times as many segments, three times as many are similar.
     n_neighbors = max(N_NEIGHBORS, round(N_NEIGHBORS * settings.n_segments / Settings.n_segments))
     params = VoteParams(
         n_neighbors=n_neighbors,
@@ -105,7 +105,7 @@ def hold_vote(table: SegmentTable, settings: Settings, neighbours: Neighbours | 
     """Vote on a table; the neighbours that `count_neighbours` asks for are searched where they are not given."""
     params, n_neighbors = make_params(settings), count_neighbours(settings)
     if neighbours is None and n_neighbors:
-        neighbours = Neighbours.search(table.X, n_neighbors, table.bags)
+        neighbours = search_neighbours(table.X, table.X, n_neighbors, table.bags, table.bags)
     if settings.voter == METHOD:
         assert neighbours is not None
         found, confidence = vote_and_judge(table, neighbours.build_graph(), params)
@@ -132,7 +132,7 @@ def fetch_neighbours(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, s
     if not n_neighbors:
         return None
     known = _read(run, _encode_name(bags, settings), len(table))
-    return Neighbours.search(table.X, n_neighbors, table.bags) if known is None else known
+    return search_neighbours(table.X, table.X, n_neighbors, table.bags, table.bags) if known is None else known
 
 
 def keep_neighbours(run: RunFolder, bags: Sequence[Bag], settings: Settings, found: Neighbours) -> None:
@@ -163,10 +163,10 @@ def _read(run: RunFolder, name: np.ndarray, n_segments: int) -> Neighbours | Non
         return None
     if indices.ndim != 2 or squared.shape != indices.shape or len(indices) != n_segments:
         return None
-    # Numbers beyond the last segment would be read beyond the end of memory.
+    # Compiled code reads rows of these numbers without a check.
     if indices.min(initial=0) < -1 or indices.max(initial=0) >= n_segments or not np.isfinite(squared).all():
         return None
-    return Neighbours(np.where(indices < 0, np.inf, squared), indices, float(recall[0]))
+    return Neighbours(np.where(indices < 0, np.inf, squared), indices, n_segments, float(recall[0]))
 
 
 def join_frames(result: Vote) -> Vote:

@@ -33,14 +33,14 @@ PATIENCE = 30
 # Below this many items, starting processes costs more than it saves.
 MIN_PARALLEL = 4
 
-# Of joblib, when an idle worker ended just as there was work again; another takes its place. Where warnings are errors,
-# it would end the thread that hands out the work, and the pool would never end.
+# Of joblib, when an idle worker ended as new work came; another takes its place. As an error, it would stop the thread
+# that hands out the work, and the pool would wait for ever.
 warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Processes and progress of one call; none of it changes a result."""
+    """Processes and progress of one call; they do not change results."""
 
     n_jobs: int = N_JOBS  # processes, or threads
     # Address of a Dask scheduler whose workers are used instead; they see the folders under the same paths.
@@ -49,7 +49,7 @@ class Resources:
 
 
 def name_in_full(scheduler: str | None, *folders: Any) -> list[Any]:
-    """Absolute paths where workers of a scheduler read them, as these may have been started in any folder."""
+    """Absolute paths for workers of a scheduler, which may have been started in any folder."""
     if scheduler is None:
         return list(folders)
     return [Path(one).resolve() if isinstance(one, str | Path) and not is_uri(one) else one for one in folders]
@@ -87,7 +87,7 @@ def _start(
 
 
 def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
-    """Not by joblib, which hands out all items at once: an interrupt waits for those that were begun, a few here."""
+    """Not by joblib, which submits all items at once: an interrupt waits for the few that were submitted."""
     waiting: deque[Future[Result]] = deque()
     with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
         for item in items:
@@ -99,7 +99,7 @@ def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jo
 
 
 def _run_processes(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
-    """In a pool that is set up again where one of its processes died."""
+    """In a pool that is set up again if one of its processes died."""
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -121,7 +121,7 @@ def _run_processes(function: Callable[[Item], Result], items: Sequence[Item], n_
 
 
 def _call_in(folder: str, function: Callable[[Item], Result], item: Item) -> Result:
-    """In the current folder of the program, which may have changed since the worker process started."""
+    """Call in the current folder of the program, which may have changed since the worker process started."""
     os.chdir(folder)
     return function(item)
 
@@ -170,6 +170,6 @@ def _connect(scheduler: str) -> Any:
 
 
 def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
-    """With one thread, as in local processes: their number may change how sums are rounded."""
+    """Call with one thread, as local processes do: the number of threads may change how sums are rounded."""
     with threadpool_limits(1):
         return function(item)

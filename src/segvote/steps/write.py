@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
@@ -30,32 +29,26 @@ from segvote.run.settings import Settings
 from segvote.run.strokes import lay_over
 from segvote.run.videos import list_frame_images
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
-from segvote.steps.video.write import report_frames, write_video
+from segvote.steps.video.write import HEATMAP_SIZE, report_frames, write_video
 from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, Annotation, Part
-
-if TYPE_CHECKING:
-    from segvote.method.extents import Extents
-
-# Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
-HEATMAP_SIZE = 640
 
 
 @dataclass(frozen=True)
 class WriteTask:
-    """What the files of one bag are written from; sent to a worker process."""
+    """The data for the files of one bag; sent to a worker process."""
 
     record: BagRecord
     image_path: Path
     heat: np.ndarray  # (n_segments,) float32 in [0, 1]
     decisions: np.ndarray  # (n_segments,) bool
     fixed: np.ndarray  # (n_segments,) user labels
-    strokes: Sequence[Action] = ()  # the user's, of which painted pixels override the mask
+    strokes: Sequence[Action] = ()  # of the user; painted pixels override the mask
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the files of all bags are written from, at the extent that was chosen."""
+    """The data for the files of all bags, at the chosen extent."""
 
     scores: np.ndarray  # (n_segments,)
     selected: np.ndarray  # (n_segments,) bool
@@ -73,23 +66,17 @@ def write_votes(run: RunFolder, decision: Decision) -> None:
     write_arrays(run.votes_path, False, **arrays, decisions=decision.selected)
 
 
-def write_extents(run: RunFolder, extents: Extents, scores: np.ndarray) -> None:
-    """Write the nested selections, from which files of another extent are written without a vote."""
-    arrays = {"levels": extents.levels, "thresholds": extents.thresholds, "shares": extents.shares}
-    write_arrays(run.extents_path, False, **arrays, scores=scores)
-
-
 def write_pictures(
     run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, drawing: Drawing, resources: Resources
 ) -> list[BagRecord]:
     """Write masks, heat maps and the COCO file of them; returns the records with the areas of the masks."""
     writer = MaskWriter(run, settings, drawing)
-    # Threads do where the work is reading and writing pictures; processes take seconds to start.
+    # Threads suffice for reading and writing pictures; processes take seconds to start.
     in_threads = not any(map(writer.is_long, tasks))
     with report_frames(run, tasks, resources.progress):
         written = list(run_on_all(writer, tasks, resources, "write masks", in_threads))
     records = [replace(task.record, area=area) for task, (area, _) in zip(tasks, written, strict=True)]
-    shapes = _list_shapes(run, tasks, records, [shapes for _, shapes in written])
+    shapes = _list_shapes(run, tasks, [shapes for _, shapes in written])
     write_shapes(shapes, run.coco_path, ExportOptions(labels=(settings.label,)))
     write_stacks(run, records)
     return records
@@ -117,8 +104,8 @@ class MaskWriter:
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
         degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
         write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
-        area = int(np.count_nonzero(mask))
-        return round(area / mask.size, 6), (measure_shape(Part(self.settings.label, mask)) if area else None,)
+        area, label = int(np.count_nonzero(mask)), self.settings.label
+        return round(area / mask.size, 6), (measure_shape(Part(label, mask), [label]) if area else None,)
 
     def is_long(self, task: WriteTask) -> bool:
         """Whether a bag takes far longer than its pictures take to read and write: a video, or an outline to draw."""
@@ -184,14 +171,12 @@ def record_bag(
 
 
 def _list_shapes(
-    run: RunFolder,
-    tasks: Sequence[WriteTask],
-    records: Sequence[BagRecord],
-    shapes: Sequence[tuple[Shape | None, ...]],
+    run: RunFolder, tasks: Sequence[WriteTask], shapes: Sequence[tuple[Shape | None, ...]]
 ) -> Iterator[tuple[Annotation, Sequence[Shape]]]:
     """Images, and frames of videos, with their entries of the COCO file."""
-    names = encode_names(record.name for record in records)
-    for task, record, known in zip(tasks, records, shapes, strict=True):
+    names = encode_names(task.record.name for task in tasks)
+    for task, known in zip(tasks, shapes, strict=True):
+        record = task.record
         images = [Annotation(names[record.name], record.height, record.width)]
         if record.n_frames:
             images = [frame for _, frame in list_frame_images(run, record, task.image_path)]
@@ -209,18 +194,16 @@ def write_stacks(run: RunFolder, records: Sequence[BagRecord]) -> None:
         name, view = split_name(Path(record.name))
         if view.page.isdecimal() and not record.n_frames:
             stacks.setdefault(run.path / "stacks" / name, {})[int(view.page)] = record
-    for target, pages in stacks.items():
-        _write_stack(run, target, pages)
     for path in (run.path / "stacks").rglob("*.tif*"):
         if path not in stacks:
             path.unlink()
+    for target, pages in stacks.items():
+        import tifffile  # slow to import, and only stacks need it
 
-
-def _write_stack(run: RunFolder, target: Path, pages: dict[int, BagRecord]) -> None:
-    import tifffile  # slow to import, and only stacks need it
-
-    shape = read_mask(run.mask_path(next(iter(pages.values())).stem)).shape
-    with atomic_path(target) as temporary, tifffile.TiffWriter(temporary) as file:
-        for number in range(max(pages) + 1):
-            mask = read_mask(run.mask_path(pages[number].stem)) if number in pages else np.zeros(shape, np.uint8)
-            file.write(mask, photometric="minisblack", compression="zlib", contiguous=False, metadata=None)
+        first = next(iter(pages.values()))
+        with atomic_path(target) as temporary, tifffile.TiffWriter(temporary) as file:
+            for number in range(max(pages) + 1):
+                mask = np.zeros((first.height, first.width), np.uint8)
+                if number in pages:
+                    mask = read_mask(run.mask_path(pages[number].stem))
+                file.write(mask, photometric="minisblack", compression="zlib", contiguous=False, metadata=None)

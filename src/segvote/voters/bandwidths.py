@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
-from segvote.kernels import Neighbours, sum_kernel
+from segvote.kernels import search_neighbours, sum_kernel
 from segvote.voters.bags import spread_out
 from segvote.voters.base import Segments
 from segvote.voters.kernel_votes import choose_bandwidth
@@ -131,7 +131,8 @@ def search_window(
         segments, **{name: getattr(segments, name)[rows] for name in ("X", "positive", "bags", "prior", "user_labels")}
     )
     unit = measure_unit(segments)
-    graph = Neighbours.search(segments.X, min(N_NEIGHBORS, len(segments)), segments.bags).build_graph()
+    X, bags = segments.X, segments.bags
+    graph = search_neighbours(X, X, min(N_NEIGHBORS, len(X)), bags, bags).build_graph()
     squared, is_own = measure_squared(segments.X), segments.bags[:, None] == segments.bags
     if not own_bag:
         squared[is_own] = np.inf

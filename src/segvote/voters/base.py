@@ -98,8 +98,8 @@ class BaseVoter(BaseEstimator):
         check_classification_targets(y)
         self.classes_, labels = encode_labels(y)
         segments = check_segments(X, labels, bags, prior, user_labels)
-        if neighbours is not None and len(neighbours) != len(X):
-            raise BadInputError(f"neighbours are of {len(neighbours)} segments; got {len(X)} segments")
+        if neighbours is not None and len(neighbours.indices) != len(X):
+            raise BadInputError(f"neighbours are of {len(neighbours.indices)} segments; got {len(X)} segments")
         self._bag_names = np.unique(bags) if bags is not None else np.arange(len(X))
         self.n_iter_ = 1
         self._neighbours = neighbours

@@ -72,7 +72,7 @@ class CRANE(BaseVoter):
     def _break_ties(self, penalties: np.ndarray, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
         if self.ties == "none":
             return -penalties
-        squared = search_neighbours(X, self._voters, 1, bags, self._voter_bags)[0][:, 0]
+        squared = search_neighbours(X, self._voters, 1, bags, self._voter_bags).squared[:, 0]
         distance = np.sqrt(np.where(np.isfinite(squared), squared, 0.0))
         return distance / (1 + distance) - penalties
 
@@ -93,7 +93,7 @@ def _measure_nearest(segments: Segments, negatives: np.ndarray, positives: np.nd
     """
     X, bags = segments.X, segments.bags
     n_first = min(N_MEASURED, len(positives))
-    found = search_neighbours(X[negatives], X[positives], n_first, bags[negatives], bags[positives])[1]
+    found = search_neighbours(X[negatives], X[positives], n_first, bags[negatives], bags[positives]).indices
     nearest = np.full(len(negatives), np.inf)
     for column in found.T:
         known = np.flatnonzero(column >= 0)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError, TooLargeError
-from segvote.kernels import build_vote_graph, search_neighbours, sum_kernel
+from segvote.kernels import search_neighbours, sum_kernel
 from segvote.voters.base import BaseVoter, Segments, Votes
 
 # A hundred thousand segments with a hundred thousand: a few minutes on one processor.
@@ -37,9 +37,9 @@ def choose_bandwidth(
     That is 1 where it would be 0 or there are no voters.
     """
     if given is None:
-        squared, indices = search_neighbours(X, voters, N_TYPICAL, bags, voter_bags)
-        found = squared[indices >= 0]
-        return float(np.sqrt(np.median(found))) or 1.0 if len(found) else 1.0
+        found = search_neighbours(X, voters, N_TYPICAL, bags, voter_bags)
+        squared = found.squared[found.indices >= 0]
+        return float(np.sqrt(np.median(squared))) or 1.0 if len(squared) else 1.0
     if not given > 0:
         raise BadInputError(f"bandwidth must be above 0 or None; got {given}")
     return float(given)
@@ -73,9 +73,7 @@ class NeighbourVoter(BaseVoter):
     _voters: Segments
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
-        voters = self._voters
-        squared, indices = search_neighbours(X, voters.X, self.n_neighbors, bags, voters.bags)
-        return build_vote_graph(squared, indices, len(voters))
+        return search_neighbours(X, self._voters.X, self.n_neighbors, bags, self._voters.bags).build_graph()
 
     def _split_row(self, row: sparse.csr_matrix, weights: np.ndarray) -> Votes:
         """Every neighbour j adds ``M_xj (w_j - threshold)``."""

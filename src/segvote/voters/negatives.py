@@ -27,10 +27,10 @@ class _NearestNegatives(BaseVoter):
 
     def _measure_shares(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(n, k) contribution of each neighbour, 0 where there is none, and its number among the negatives, or -1."""
-        squared, indices = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
-        found = indices >= 0
-        distances = np.sqrt(np.where(found, squared, 0.0))
-        return distances / np.maximum(found.sum(axis=1, keepdims=True), 1), indices
+        found = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
+        is_found = found.indices >= 0
+        distances = np.sqrt(np.where(is_found, found.squared, 0.0))
+        return distances / np.maximum(is_found.sum(axis=1, keepdims=True), 1), found.indices
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._measure_shares(X, bags)[0].sum(axis=1)
@@ -81,9 +81,9 @@ class NegMin(_NearestNegatives):
         """For each *without* bag: (n,) its segment nearest to each x, and the similarity to it; 0 in x's own bag."""
         for bag in np.unique(self._voter_bags):
             rows = np.flatnonzero(self._voter_bags == bag)
-            squared, found = search_neighbours(X, self._voters[rows], 1)
-            similarity = np.exp(-squared[:, 0].astype(np.float64) / (2 * self.bandwidth_**2))
-            yield self._negatives[rows[found[:, 0]]], np.where(bags != bag, similarity, 0.0)
+            found = search_neighbours(X, self._voters[rows], 1)
+            similarity = np.exp(-found.squared[:, 0] / (2 * self.bandwidth_**2))
+            yield self._negatives[rows[found.indices[:, 0]]], np.where(bags != bag, similarity, 0.0)
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         if self.reading == "global":

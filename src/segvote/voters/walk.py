@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from segvote.errors import BadInputError
-from segvote.kernels import Neighbours, otsu_threshold
+from segvote.kernels import otsu_threshold, search_neighbours
 from segvote.method.graph import N_NEIGHBORS, stretch
 from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.walk import find_weights
@@ -59,7 +59,8 @@ class Walk(NeighbourVoter):
         return self.n_neighbors
 
     def _learn(self, segments: Segments) -> None:
-        neighbours = self._neighbours or Neighbours.search(segments.X, self.n_neighbors, segments.bags)
+        X, bags = segments.X, segments.bags
+        neighbours = self._neighbours or search_neighbours(X, X, self.n_neighbors, bags, bags)
         self.graph_, self.recall_, self._voters = neighbours.build_graph(), neighbours.recall, segments
         voters = np.flatnonzero(segments.positive)
         self._weights = find_weights(self.graph_, segments.prior, voters, self.n_steps)
@@ -139,7 +140,7 @@ class Finished(NeighbourVoter):
         self.voter_ = clone(self.voter).fit(segments.X, labels, segments.bags, segments.prior, user_labels)
         X = scale_to_unit(segments.X)
         self._voters = replace(segments, X=X)
-        graph = Neighbours.search(X, self.n_neighbors, segments.bags).build_graph()
+        graph = search_neighbours(X, X, self.n_neighbors, segments.bags, segments.bags).build_graph()
         first = select_by_bag(self.voter_.scores_, segments)
         self.selected_ = select_by_bag(graph @ first.astype(np.float64), segments)
         self._share = graph @ self.selected_.astype(np.float64)

@@ -22,8 +22,8 @@ from segvote.io.files import atomic_path
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 FRAME_RATE = 25  # where a source has no times; nominal in a written film, whose frames have their own
 CLOCK = Fraction(1, 90_000)  # of written films: fine enough for any frame rate
-# The same bytes every time: x264's macroblock tree reads memory it never wrote, and two threads share work by chance.
-# A film is there to judge masks: half the time of x264's *veryfast* for one and a half times the bytes.
+# Deterministic: x264's macroblock tree reads uninitialised memory, and the work of two threads depends on timing. The
+# preset takes half the time of *veryfast* for one and a half times the bytes.
 ENCODING = {"crf": "26", "preset": "ultrafast", "threads": "1", "mbtree": "0"}
 # The largest frame that is decoded: 8K has 33 million pixels, and a decoder holds up to seventeen frames at once.
 MAX_FRAME_PIXELS = 40_000_000
@@ -51,7 +51,8 @@ class Frame:
 def read_film(path: Path, problems: list[str], wanted: Container[int] | None = None) -> Iterator[Frame]:
     """Decode a film frame by frame.
 
-    `problems` receives a line for each part that could not be used. Of `wanted` frames, only those and the first.
+    A line for each damaged part is appended to `problems`. With `wanted`, only the first frame and those of these
+    numbers are converted.
     """
     check_regular_file(path)
     with _open_container(path) as (container, stream):
@@ -62,7 +63,9 @@ def read_film(path: Path, problems: list[str], wanted: Container[int] | None = N
                 continue
             seconds = index / rate if frame.time is None else float(frame.time)
             start = start if index else seconds
-            yield Frame(index, seconds - start, _convert_frame(frame))
+            turns = round(getattr(frame, "rotation", 0) / 90) % 4  # of the display matrix, which phones write
+            image = np.rot90(frame.to_ndarray(format="rgb24"), turns)
+            yield Frame(index, seconds - start, np.ascontiguousarray(image))
         _report_missing_tail(container, stream, index + 1, seconds - start, problems)
 
 
@@ -84,7 +87,7 @@ def _open_container(path: Path) -> Iterator[tuple[Any, Any]]:
         if width * height > MAX_FRAME_PIXELS:
             raise UnreadableImageError(f"{path}: too large, {width} x {height} pixels a frame; make it smaller")
         stream.thread_type = "AUTO"
-        # The size in front is a promise; this one holds for every frame, before there is memory for it.
+        # Frames may be larger than the header claims; the decoder checks each before it allocates memory.
         stream.codec_context.options = {"max_pixels": str(MAX_FRAME_PIXELS)}
         yield container, stream
 
@@ -114,15 +117,8 @@ def _decode(container: Any, stream: Any, problems: list[str]) -> Iterator[Any]:
         yield from frames
 
 
-def _convert_frame(frame: Any) -> np.ndarray:
-    """(h, w, 3) uint8 RGB of a decoded frame, rotated by its display matrix, which phones write."""
-    image = frame.to_ndarray(format="rgb24")
-    turns = round(getattr(frame, "rotation", 0) / 90) % 4
-    return np.ascontiguousarray(np.rot90(image, turns))
-
-
 def _report_missing_tail(container: Any, stream: Any, n_frames: int, last_time: float, problems: list[str]) -> None:
-    # An AVI counts ticks of its clock as frames, Matroska counts nothing: only the mp4 family's number can be trusted.
+    # Only the mp4 family stores the number of frames: AVI counts ticks of its clock, Matroska has no number.
     n_announced = stream.frames if container.format.name.startswith("mov") else 0
     length = (container.duration or 0) / 1e6
     tolerance = TAIL_TOLERANCE + 1 / float(stream.average_rate or 25)

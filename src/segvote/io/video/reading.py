@@ -23,9 +23,8 @@ from segvote.io.video.files import FRAME_RATE, Frame, read_film
 
 VIDEO_EXTENSIONS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm"})
 
-# A folder of photographs is no video: frames are many, and neighbours in time look alike. The median correlation of
-# neighbours' thumbnails was .96 to .998 on seven action videos; on five sets of photographs .09 to .70, the latter for
-# aeroplanes that all stand on the same airfield.
+# Frames of a video are many, and neighbours look alike. The median correlation of neighbours' thumbnails was .96 to
+# .998 on seven action videos, and .09 to .70 on five sets of photographs.
 MIN_FRAMES = 8
 MIN_LIKENESS = 0.85
 N_COMPARED = 8
@@ -36,9 +35,8 @@ SMALL_SIZE = 64  # longest side from which thumbnails are made: JPEG files are d
 class VideoStream:
     """Frames of a film (mp4, mov, avi, mkv, webm) or of a folder, in the order of time.
 
-    Every n-th frame is kept, or about `fps` frames per second of the video's own time. Pictures of folders may be
-    `small`, for thumbnails, which is faster. Each iteration reads the source; afterwards `problem` lists the parts that
-    were left out.
+    Every n-th frame is kept, or about `fps` frames per second. Pictures of folders may be read `small`, for thumbnails,
+    which is faster. Each iteration reads the source again; afterwards `problem` lists the parts that were left out.
     """
 
     def __init__(self, path: Path | str, every: int = 1, fps: float | None = None, small: bool = False) -> None:
@@ -117,7 +115,7 @@ def _read_folder(folder: Path, problems: list[str], wanted: Container[int] | Non
 
 
 def is_numbered_folder(folder: Path | str) -> bool:
-    """Whether a folder holds nothing but two or more numbered pictures, the first and the last of one size."""
+    """Whether a folder holds only two or more numbered pictures, the first and the last of one size."""
     entries = [path for path in Path(folder).glob("*") if not path.name.startswith(".")]
     frames = list_frames(folder) if entries else []
     names = {re.sub(r"\d+$", "0", path.stem) for path in frames}
@@ -132,7 +130,7 @@ def is_numbered_folder(folder: Path | str) -> bool:
 def is_frame_folder(folder: Path | str) -> bool:
     """Whether a folder looks like a video: numbered pictures of one size, each like the next.
 
-    Photographs that a camera numbered pass the first tests, not the last one: their neighbours differ.
+    Photographs with numbers of a camera fail the last test.
     """
     if not is_numbered_folder(folder) or len(frames := list_frames(folder)) < MIN_FRAMES:
         return False
@@ -156,11 +154,6 @@ def measure_likeness(one: np.ndarray, other: np.ndarray) -> float:
     first, second = (thumbnail - thumbnail.mean(dtype=np.float64) for thumbnail in (one, other))
     scale = np.linalg.norm(first) * np.linalg.norm(second)
     return float((first * second).sum() / scale) if scale > 0 else 1.0
-
-
-def is_video_file(path: Path | str) -> bool:
-    """Whether the name is that of a film file."""
-    return Path(path).suffix.lower() in VIDEO_EXTENSIONS
 
 
 def hash_video(path: Path | str) -> str:

@@ -82,6 +82,7 @@ def make_app(session: Session) -> Starlette:
         Route(image + "/frames/{frame:int}/map", _gzipped(session.get_frame_map)),
         Route(image + "/segments/{segment:int}/crop", _bytes(pictures.get_crop, media_type="image/jpeg")),
         Route(image + "/segments/{segment:int}/votes", _json(session.describe_votes)),
+        Route(image + "/outline/{x:int}/{y:int}", _json(engine.trace_outline)),
         *[Route(f"/api/{name}", _act(session, name, threads), methods=["POST"]) for name in session.actions],
     ]
     return Starlette(routes=routes, exception_handlers={SegvoteError: _explain, HTTPException: _explain})

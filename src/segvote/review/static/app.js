@@ -11,7 +11,7 @@ import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { applyUpdate, countProgress, formatArea, isVideo, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
-import { TOOLS } from "./tools.js";
+import { editOutline, TOOLS } from "./tools.js";
 
 const byId = (id) => document.getElementById(id);
 const MAX_RADIUS = 400;
@@ -39,11 +39,16 @@ function showSaved() {
   byId("redo").disabled = !store.status.nRedo;
 }
 
-function toast(text) {
-  byId("toast").textContent = text;
+function toast(text, button = "") {
+  byId("toast").replaceChildren(text, button);
   byId("toast").hidden = false;
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => { byId("toast").hidden = true; }, 5000);
+  toastTimer = setTimeout(() => { byId("toast").hidden = true; }, button ? 12000 : 5000);
+}
+
+// An offer is about the last action on the image shown.
+function hideOffer() {
+  if (byId("toast").querySelector("button")) byId("toast").hidden = true;
 }
 
 // In a private window nothing can be stored.
@@ -124,6 +129,7 @@ async function ask(name, message) {
 // Actions wait for each other: three quick undos are three, and an undo knows what was done before it.
 function act(name, message) {
   hideHint();
+  hideOffer();
   const answer = line.then(() => actNow(name, typeof message === "function" ? message() : message));
   line = answer.catch(() => null);
   return answer;
@@ -163,6 +169,7 @@ function go(index) {
   store.current = index;
   store.frame = -1;
   asked = null;
+  hideOffer();
   forgetVotes();
   tell("current", { before });
   showFacts();
@@ -198,11 +205,20 @@ watch("label", ({ segments, value, segment }) => {
   const bag = store.current;
   labelHere(bag, segments, value);
   asked = segment;
-  act("set", { bag, segments, value, frame: store.frame }).then(() => showVotes(bag, segment));
+  act("set", { bag, segments, value, frame: store.frame }).then((answer) => { showVotes(bag, segment); if (answer) tell("corrected", answer); });
 });
-watch("paint", async ({ tool, points, radius, value, snap, stroke }) => {
-  const answer = await act("paint", { bag: store.current, tool, points: roundPoints(points), radius, snap, value });
-  if (!answer && stroke) removeStroke(stroke);
+watch("paint", async ({ name = "paint", points, stroke, ...rest }) => {
+  const answer = await act(name, { bag: store.current, points: roundPoints(points), ...rest });
+  if (answer) tell("corrected", answer); else if (stroke) removeStroke(stroke);
+});
+watch("outline", async ([x, y]) => {
+  const bag = store.current;
+  try {
+    const points = await getJson(`api/images/${bag}/outline/${Math.floor(x)}/${Math.floor(y)}`);
+    if (bag !== store.current || store.tool !== "polygon") return;
+    editOutline(points);
+    toast("Drag corners or edges of the outline. Enter applies, Esc cancels.");
+  } catch (error) { toast(error.message); }
 });
 watch("cut", async ({ points, stroke }) => {
   await act("cut", { bag: store.current, points: roundPoints(points) });

@@ -316,14 +316,14 @@ function drawPolygon(path, stroke) {
   context.globalAlpha = 0.25;
   context.fill(path);
   context.globalAlpha = 1;
-  if (stroke.saved) path.closePath();
-  else if (cursor && stroke.clicked) path.lineTo(cursor.x / sx, cursor.y / sy);
+  if (stroke.saved || stroke.outline) path.closePath();
+  else if (cursor && stroke.clicked && !stroke.grabbed) path.lineTo(cursor.x / sx, cursor.y / sy);
   line(path, "rgb(0 0 0 / .6)", 3.6);
   line(path, COLOURS[stroke.value], 2);
   if (!stroke.clicked) return;
   stroke.points.forEach(([x, y], k) => {
     context.beginPath();
-    context.arc(x / sx, y / sy, (k ? 4 : 5) / zoom, 0, 7);
+    context.arc(x / sx, y / sy, (k === stroke.at ? 6 : k ? 4 : 5) / zoom, 0, 7);
     context.fill();
   });
 }

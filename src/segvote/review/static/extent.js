@@ -31,6 +31,13 @@ function choose(act, toast, level, bag = null) {
   act("extent", { bags: bag === null ? [] : [bag], level }).then((answer) => { if (answer) toast(`Extent ${describe(level)}, ${where}. Undo: Z`); });
 }
 
+// A correction added a region that a wider extent has: one click widens all images.
+function offer(act, toast, level) {
+  const button = make("button", "", "Wider in all images");
+  button.addEventListener("click", () => choose(act, toast, level));
+  toast(`Extent ${level} includes this region.`, button);
+}
+
 export function setUpExtent(act, toast) {
   for (let level = 1; level <= store.run.nExtents; level++) {
     const button = make("button", "", String(level));
@@ -44,6 +51,7 @@ export function setUpExtent(act, toast) {
   });
   for (const [name, step] of [["tighter", -1], ["wider", 1]]) byId(name).addEventListener("click", () => tell("extent", { step, all: true }));
   watch("extent", ({ step, all }) => (all ? choose(act, toast, store.status.extent + step) : choose(act, toast, levelOf(store.current) + step, store.current)));
+  watch("corrected", ({ wider }) => { if (wider) offer(act, toast, wider); });
   watch("status", show);
   watch("current", show);
 }

@@ -6,7 +6,8 @@ import { isSelected, N_LEVELS, store, tell, watch } from "./store.js";
 export const TOOLS = ["segments", "smart", "brush", "eraser", "polygon", "fill", "cut"];
 const PLACES = ["smart", "fill"]; // tools that need one place
 const MAX_POINTS = 8000;
-const NEAR = 10; // CSS pixels around the first corner of a polygon in which a click closes it
+const NEAR = 10; // CSS pixels from a corner or an edge of a lasso in which the pointer takes it
+const MOVED = 3; // CSS pixels from which on a click is a drag
 
 let stroke = null; // being drawn
 let panning = null, pinching = false, space = false, exact = false;
@@ -64,6 +65,7 @@ function finish() {
   }
   done.saved = true;
   if (done.tool === "cut") tell("cut", { points: done.points, stroke: done });
+  else if (done.outline) tell("paint", { name: "reshape", outline: done.outline.flat(), points: done.points, stroke: done });
   else tell("paint", { tool: done.tool, points: done.points, radius: done.radius, value: done.value, snap: store.snap !== exact, stroke: done });
 }
 
@@ -77,16 +79,59 @@ function takeAt(x, y) {
   tell("paint", { tool: store.tool, points: [[x, y]], radius: 1, value, snap: false });
 }
 
-// A polygon is drawn in one go, or corner by corner: a click on the first corner, or a double click, closes it.
-function addCorner(x, y) {
-  const [firstX, firstY] = imageToScreen(...stroke.points[0]);
-  if (stroke.points.length > 2 && Math.hypot(firstX - x, firstY - y) < NEAR) { finish(); return; }
-  stroke.points.push(screenToImage(x, y));
+// A polygon is drawn in one go, or corner by corner: a click on the first corner, or a double click, closes it. Until
+// then corners can be dragged; `at` is the last one touched. Edges of an outline can be dragged, too.
+function grabCorner(x, y) {
+  const { points, outline } = stroke;
+  let at = findNearest(points, points, x, y);
+  const isEdge = at < 0 && Boolean(outline);
+  if (isEdge) at = findNearest(points, [...points.slice(1), points[0]], x, y);
+  if (at >= 0) Object.assign(stroke, { at: isEdge ? at + 1 : at, grabbed: { x, y, isEdge, isMoved: false } });
   draw();
 }
 
+function dragCorner(x, y) {
+  const { at, grabbed, points } = stroke;
+  if (!grabbed.isMoved && Math.hypot(x - grabbed.x, y - grabbed.y) <= MOVED) return;
+  points.splice(at, grabbed.isEdge && !grabbed.isMoved ? 0 : 1, screenToImage(x, y));
+  grabbed.isMoved = true;
+  draw();
+}
+
+function dropCorner(grabbed, x, y) {
+  if (stroke.outline) return;
+  if (!grabbed) stroke.at = stroke.points.push(screenToImage(x, y)) - 1;
+  else if (!grabbed.isMoved && stroke.at === 0) closeLasso();
+  draw();
+}
+
+// Number of the nearest of the lines between starts and ends; -1 where none is near.
+function findNearest(starts, ends, x, y) {
+  const gaps = starts.map((start, k) => measureGap(imageToScreen(...start), imageToScreen(...ends[k]), x, y));
+  const nearest = gaps.indexOf(Math.min(...gaps));
+  return gaps[nearest] < NEAR ? nearest : -1;
+}
+
+// From a place to a line, which may be a point.
+function measureGap([x0, y0], [x1, y1], x, y) {
+  const [dx, dy] = [x1 - x0, y1 - y0];
+  const along = Math.min(1, Math.max(0, ((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy || 1)));
+  return Math.hypot(x - x0 - along * dx, y - y0 - along * dy);
+}
+
+// A double click on the mask takes its outline, unless the first click closed a lasso.
 function doubleClick() {
-  if (stroke?.clicked && stroke.points.length === 1) cancel(); else closeLasso();
+  if (!stroke?.clicked || stroke.points.length > 1) { closeLasso(); return; }
+  const [place] = stroke.points, isSecond = stroke.at === 0;
+  cancel();
+  if (isSecond && isMaskAt(...place)) tell("outline", place);
+}
+
+// The outline of an object as a lasso to change.
+export function editOutline(outline) {
+  cancel();
+  stroke = { tool: "polygon", points: [...outline], outline, value: 1, clicked: true, at: 0 };
+  addStroke(stroke);
 }
 
 const extent = ({ points }) => {
@@ -111,7 +156,8 @@ canvas.addEventListener("pointerdown", (event) => {
   if (event.button !== 0 || event.shiftKey || space || outside) {
     panning = [x, y];
     canvas.classList.add("panning");
-  } else if (!stroke?.clicked) begin(x, y, segment);
+  } else if (stroke?.clicked) grabCorner(x, y);
+  else begin(x, y, segment);
 });
 
 canvas.addEventListener("pointermove", (event) => {
@@ -121,6 +167,7 @@ canvas.addEventListener("pointermove", (event) => {
   if (panning) { panBy(x - panning[0], y - panning[1]); panning = [x, y]; return; }
   const segment = segmentAt(x, y);
   if (store.tool === "segments") { setHovered(segment); placeTip(x, y); } else setCursor(...screenToImage(x, y));
+  if (stroke?.grabbed) { dragCorner(x, y); return; }
   // A quick pointer skips places between two frames; the browser has them.
   if (stroke) for (const one of event.getCoalescedEvents?.() ?? [event]) extend(...toCanvas(one), segmentAt(...toCanvas(one)));
 });
@@ -131,13 +178,15 @@ function release(event) {
   const hasMoved = panning || pinching;
   panning = null;
   pinching &&= fingers.size > 0;
+  if (stroke) stroke.grabbed = null;
   return hasMoved;
 }
 
 canvas.addEventListener("pointerup", (event) => {
   exact = event.altKey || exact;
+  const grabbed = stroke?.grabbed;
   if (release(event) || !stroke) return;
-  if (stroke.clicked) { addCorner(...toCanvas(event)); return; }
+  if (stroke.clicked) { dropCorner(grabbed, ...toCanvas(event)); return; }
   if (stroke.tool === "polygon" && extent(stroke) < 6) {
     stroke.points.length = 1; // a click: the first corner of many
     stroke.clicked = true;
@@ -177,7 +226,7 @@ export function resize(step) {
   else tell("radius", step > 0 ? Math.max(store.radius * 1.25, store.radius + 0.5) : store.radius / 1.25);
 }
 
-// Enter closes a lasso of clicked corners.
+// Enter closes a lasso of clicked corners, or applies an outline.
 export function closeLasso() {
   if (stroke?.clicked && stroke.points.length > 2) finish();
 }
@@ -190,7 +239,10 @@ export function escape() {
 
 export function removeCorner() {
   if (!stroke?.clicked) return;
-  if (stroke.points.length > 1) { stroke.points.pop(); draw(); } else cancel();
+  if (stroke.points.length === 1) { cancel(); return; }
+  stroke.points.splice(stroke.at, 1);
+  stroke.at = Math.max(0, stroke.at - 1);
+  draw();
 }
 
 addEventListener("keydown", (event) => {

@@ -72,7 +72,9 @@ def choose_drawing(run: RunFolder, tasks: Sequence[WriteTask], way: str, resourc
     lines = Drawing("lines", "chosen by the user", line_filter, low, high)
     if way == "lines":
         return lines
-    evidence = weigh_lines(run, positive, lines, share, resources)
+    measured = list(run_on_all(partial(_measure_lines, run, lines), positive, resources))
+    figures = width, share, *np.median(measured, axis=0)
+    evidence = LineEvidence(*(round(float(figure), 4) for figure in figures))
     return replace(lines, reason=evidence.explain()) if evidence.is_lines else Drawing("regions", evidence.explain())
 
 
@@ -100,16 +102,6 @@ def count_surfaces(
 def _count_image(run: RunFolder, task: WriteTask) -> np.ndarray:
     lab, selected = _read_selected(run, task)
     return count_responses(lab, selected if task.record.bag_label == WITH else None)
-
-
-def weigh_lines(
-    run: RunFolder, positive: Sequence[WriteTask], lines: Drawing, share: float, resources: Resources
-) -> LineEvidence:
-    """The figures that decide whether lines suit a run, medians over the images."""
-    width = np.median([_measure_selected(run, task) for task in positive])
-    measured = list(run_on_all(partial(_measure_lines, run, lines), positive, resources))
-    elongation, thickness = np.median(measured, axis=0)
-    return LineEvidence(*(round(float(figure), 4) for figure in (width, share, elongation, thickness)))
 
 
 def _measure_lines(run: RunFolder, drawing: Drawing, task: WriteTask) -> tuple[float, float]:

@@ -37,13 +37,17 @@ def read_peaks(run: RunFolder, bag: Bag) -> np.ndarray:
     """(n_segments, n_filters) peaks of a bag, from the run folder; computed from the picture and stored if absent."""
     path = run.segments_path(f"{bag.segments_key}.contrast-{PEAKS_VERSION}")
     arrays = read_if_whole(path)
-    if arrays is not None:
-        return arrays["peaks"]
-    labels = read_arrays(run.segments_path(bag.segments_key), ("labels",))["labels"]
-    lab = convert_to_lab(read_picture(bag.path, LINE_SIZE))
-    peaks = measure_peaks(lab, resize_labels(labels, lab.shape[:2]), int(labels.max()) + 1)
-    write_arrays(path, peaks=peaks)
-    return peaks
+    if arrays is None:
+        labels = read_arrays(run.segments_path(bag.segments_key), ("labels",))["labels"]
+        arrays = {"peaks": measure_image(read_picture(bag.path, LINE_SIZE), labels)}
+        write_arrays(path, False, **arrays)
+    return arrays["peaks"]
+
+
+def measure_image(picture: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(n_segments, n_filters) peaks of a picture (h, w, 3) uint8 of `LINE_SIZE` by its label map of any size."""
+    lab = convert_to_lab(picture)
+    return measure_peaks(lab, resize_labels(labels, lab.shape[:2]), int(labels.max()) + 1)
 
 
 def weigh_contrast(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, resources: Resources) -> SegmentTable:

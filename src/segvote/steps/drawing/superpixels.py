@@ -50,23 +50,17 @@ def measure_superpixels(lab: np.ndarray, segments: np.ndarray, labels: np.ndarra
 def draw_image(image: np.ndarray, decided: Decided, drawing: Drawing) -> np.ndarray:
     """(H, W) bool: the mask of an image in memory, (H, W, 3) uint8 as displayed, at its own size."""
     read = partial(resize_image, image)
-    mask = _draw(
-        decided,
-        lambda: segment_superpixels(read(max(decided.labels.shape)), decided.labels),
-        drawing,
-        max(image.shape[:2]),
-        read,
-    )
-    return resize_labels(mask, image.shape[:2])
+
+    def segment() -> Superpixels:
+        return segment_superpixels(read(max(decided.labels.shape)), decided.labels)
+
+    return resize_labels(_draw(decided, segment, drawing, max(image.shape[:2]), read), image.shape[:2])
 
 
 def draw_stored(
     run: RunFolder, segments_key: str, image_path: Path, decided: Decided, drawing: Drawing, size: int
 ) -> np.ndarray:
-    """Draw the mask of an image file whose segments a run folder holds; `size` is its longer side.
-
-    See `segvote.masks.draw_mask`.
-    """
+    """As `segvote.masks.draw_mask`, for an image file whose segments are in a run folder; `size` is its longer side."""
     fetch = partial(fetch_superpixels, run, segments_key, decided.labels, image_path)
     return _draw(decided, fetch, drawing, size, partial(read_picture, image_path))
 
@@ -109,10 +103,10 @@ def get_superpixels_path(run: RunFolder, segments_key: str) -> Path:
 
 
 def _find_majority(labels: np.ndarray, segments: np.ndarray) -> np.ndarray:
-    """The segment that covers most of each superpixel; of two that cover the same, the one with the larger number."""
+    """The segment that covers most of each superpixel; of two with equal shares, the one with the larger number."""
     owners = np.zeros(int(labels.max()) + 1, np.int32)
     owners[labels] = segments
-    if np.array_equal(owners[labels], segments):  # of the tree of the segments: each superpixel lies in one
+    if np.array_equal(owners[labels], segments):  # superpixels of the same tree lie in one segment each
         return owners
     # Counted by a sparse matrix, row by row: a sort of all pixels takes three times as long.
     pixels = sparse.coo_matrix((np.ones(labels.size, np.int32), (labels.ravel(), segments.ravel())))

@@ -1,1 +1,1 @@
-"""The steps that treat a video otherwise than an image."""
+"""The steps in which a video is not treated like an image."""

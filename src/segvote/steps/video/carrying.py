@@ -1,7 +1,6 @@
 """Maps of key frames carried to the frames between them along the optical flow.
 
-Each pixel of a frame is followed to its place in a key frame and its value looked up there once, so that values do not
-blur on the way.
+Each pixel of a frame is followed to its place in a key frame, and its value is looked up there once, which avoids blur.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A video as one bag: its key frames are segmented and their features extracted as those of images, then joined.
+"""A video as one bag: its key frames are segmented and their features extracted as for images, then joined.
 
 Of a long video `MOST` key frames vote, so that memory does not grow with its length. Each segment of another key frame
-is matched to the voting segment that its features are nearest to, and shares its score and its user label.
+has the score and the user label of the voting segment with the nearest features.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GEOMETRY = (*JOINED, "edges", "parents", "altitudes", "shape")
 
 
 def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> Bag:
-    """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
+    """Segments, stored under `key`, and features of one video; key frames in the run folder are used again."""
     run, settings = extractor.run, extractor.settings
     frames = read_if_whole(run.segments_path(key))
     is_done = frames is not None and is_whole(run, key, frames)
@@ -99,10 +99,7 @@ def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
 
 
 def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
-    """Ascending places of key frames: evenly spaced ones, and each frame that is unlike the key frame before it.
-
-    The first and the last frame are always key frames.
-    """
+    """Ascending places of key frames: evenly spaced, first and last included, and each unlike the key frame before."""
     n_frames = len(thumbnails)
     n_even = min(n_frames, max(LEAST, 1 + int(np.ceil((n_frames - 1) / EVERY))))
     even = set(np.linspace(0, n_frames - 1, n_even).round().astype(int).tolist())
@@ -114,7 +111,7 @@ def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def choose_voters(n_keys: int) -> list[int]:
-    """Which of so many key frames vote: all, or `MOST` of them, evenly spread."""
+    """Numbers of the key frames that vote: all, or `MOST` of them, evenly spread."""
     return np.linspace(0, n_keys - 1, min(n_keys, MOST)).round().astype(int).tolist()
 
 
@@ -122,7 +119,7 @@ def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Se
     """Segments and features of each key frame as of an image; returns the segments, see `join_key_frames`."""
     run, features_key = extractor.run, extractor.name_features(key)
     for frame in read_ahead(read_frames(bag.path, indices)):
-        read, name = partial(_show, frame.image), f"{bag.name}, frame {frame.index}"
+        read, name = partial(_get_frame, frame.image), f"{bag.name}, frame {frame.index}"
         segments = extractor.segment(name_key_frame(key, frame.index), read)
         extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], read, name)
     paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
@@ -132,8 +129,8 @@ def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Se
     return join_key_frames([run.segments_path(name_key_frame(key, index)) for index in indices])
 
 
-def _show(image: np.ndarray, size: int) -> tuple[np.ndarray, tuple[int, int]]:
-    """A frame in memory, at its own size, with height and width."""
+def _get_frame(image: np.ndarray, size: int) -> tuple[np.ndarray, tuple[int, int]]:
+    """A `Reader` of a frame in memory, which gives it at its own size."""
     return image, (image.shape[0], image.shape[1])
 
 
@@ -144,8 +141,8 @@ def _join_features(extractor: BagExtractor, paths: Sequence[Path]) -> dict[str, 
     scale = fit_standardiser([features], extractor.extractor.blocks, extractor.extractor.standardise)
     scaled = scale.apply(features)
     for number in sorted({*range(len(paths))} - {*voters}):
-        found = search_neighbours(scale.apply(read_arrays(paths[number])["features"]), scaled, 1)[1]
-        matches.append(found[:, 0].astype(np.int32))
+        found = search_neighbours(scale.apply(read_arrays(paths[number])["features"]), scaled, 1)
+        matches.append(found.indices[:, 0].astype(np.int32))
     return {"features": features, "matches": np.concatenate(matches)}
 
 

@@ -32,8 +32,8 @@ from segvote.types import Annotation, Part
 if TYPE_CHECKING:
     from segvote.steps.write import WriteTask
 
-HEATMAP_SIZE = 640
-FILM_SIZE = 960  # longest side of the overlay film, enough to judge it
+HEATMAP_SIZE = 640  # longest side of heat-map pictures
+FILM_SIZE = 960  # longest side of the overlay film
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
     track_path = run.path / "tracks" / f"{record.stem}.cvat.xml"
     with (
         open_film_writer(get_film_path(run, record.stem)) as film,
-        open_track_file(track_path, record.name, settings.label, size) as track,
+        open_track_file(track_path, record.name, settings.label, size) as add_to_track,
     ):
         for stem, drawn in zip(stems, frames, strict=False):
             write_mask(run.mask_path(f"{record.stem}/{stem}"), drawn.mask, durable=False)
-            track.add(drawn.frame.index, drawn.mask)
+            add_to_track(drawn.frame.index, drawn.mask)
             shown = resize_image(drawn.frame.image, FILM_SIZE)
             film.write(blend_mask(shown, resize_labels(drawn.mask, shown.shape[:2])), drawn.frame.time)
             part = Part(settings.label, drawn.mask, track_id=TRACK)
-            shapes.append(measure_shape(part) if drawn.mask.any() else None)
+            shapes.append(measure_shape(part, [settings.label]) if drawn.mask.any() else None)
             moments.append(measure_moment(drawn))
             if drawn.frame.index == keys.arrays["poster"]:
                 _write_poster(run, record.stem, drawn)
@@ -101,7 +101,7 @@ def report_frames(run: RunFolder, tasks: Sequence[WriteTask], progress: Progress
 
 
 def _write_poster(run: RunFolder, video: str, drawn: DrawnFrame) -> None:
-    """The poster's mask and heat map lie where an image's do, so that pages show a video like an image."""
+    """Write mask and heat map of the poster at the paths of an image's, so that pages show a video like an image."""
     write_mask(run.mask_path(video), drawn.mask)
     picture = resize_image(drawn.frame.image, HEATMAP_SIZE)
     write_jpeg(run.heatmap_path(video), blend_heat(picture, resize_labels(drawn.heat, picture.shape[:2])))
@@ -124,7 +124,7 @@ def read_timeline(run: RunFolder, stem: str) -> list[Moment]:
 
 
 def add_frame_pictures(annotations: Iterable[Annotation]) -> Iterator[Annotation]:
-    """Give each frame of a film file a picture, a PNG that exists until the next annotation is asked for."""
+    """Give each frame of a film file a picture, a PNG that exists until the next annotation is requested."""
     film: Path | None = None
     frames: Iterator[Frame] = iter(())
     with open_scratch() as scratch:
