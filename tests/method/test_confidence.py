@@ -7,7 +7,7 @@ import pytest
 from made_tables import hold, make_scene, measure_iou, tabulate
 
 from segvote.kernels.otsu import split_each
-from segvote.method import Geometry, VoteParams, confidence
+from segvote.method import confidence
 from segvote.method.confidence import (
     N_SHUFFLED_STEPS,
     NOT_SHARED,
@@ -24,6 +24,8 @@ from segvote.method.confidence import (
 )
 from segvote.method.corrections import correct, refit_with_labels
 from segvote.method.graph import search_graph, search_stretched_graph
+from segvote.method.hypotheses import VoteParams
+from segvote.method.table import Geometry
 from segvote.method.vote import vote, vote_by_scores
 
 CLEAR = PermutationTest(0.9, np.zeros(19))
