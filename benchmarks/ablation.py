@@ -1,4 +1,4 @@
-"""The worth of each ingredient of the method on every set of the suite. Last line JSON.
+"""The method with each ingredient changed or switched off, on every set of the suite. Last line JSON.
 
     python benchmarks/ablation.py [DATA] [--sets cows,tile-fray] [--out build/suite]
 

@@ -5,7 +5,7 @@
 A SET holds ``with/``, ``without/`` and ``masks/``; ``made`` takes synthetic surfaces, 0.2 % of each damaged. All
 systems have half of the *without* images; the other half are the negatives of the image-level AUROC.
 
-- ``segvote``: `segvote annotate` in a process of its own. It decides alone (``miou``, ``corloc``).
+- ``segvote``: `segvote annotate` in its own process. It chooses its thresholds (``miou``, ``corloc``).
 - ``patchcore`` (Roth et al., 2022) sees no *with* image: cells of stride 8, each joined with the cell of stride 16 it
   lies in, both averaged over 3 x 3; a memory bank of the cells of *without* images thinned by a greedy coreset; the
   distance to the nearest of it, upsampled and blurred.
@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from harness import Given, link_images, measure_seconds, run_annotate, run_parts
 from segvote import load_run, predict
-from segvote.datasets import DEFECTS, write_surfaces
+from segvote.datasets import DEFECTS, make_surfaces, write_scenes
 from segvote.features.networks.lite0 import Lite0Features
 from segvote.io.images import list_images, read_image
 from segvote.io.masks import read_mask
@@ -210,7 +210,7 @@ def measure_sets(given: Given) -> dict[str, Any]:
 def measure_made(given: Given) -> dict[str, Any]:
     figures = {}
     for kind in DEFECTS:
-        write_surfaces(given.scratch / kind, 20, 40, kind=kind, area=(0.002, 0.002))
+        write_scenes(given.scratch / kind, make_surfaces(20, 40, kind=kind, area=(0.002, 0.002)))
         figures |= measure_set(given.scratch / kind, given.scratch / f"{kind}-halves", given)
     return figures
 

@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 
 from harness import Given, measure_seconds, read_peak, run_alone, run_annotate, run_parts
-from segvote.datasets import make_surfaces, write_scenes
+from segvote.datasets import make_scenes, make_surfaces, write_scenes
 from segvote.io.images import list_images, resize_labels
 from segvote.masks import Decided, Drawing, draw_mask
 from segvote.masks.lines import LineFilter
@@ -61,7 +61,7 @@ def compare_with_alone(given: Given) -> dict[str, Any]:
     out, script = given.scratch / "out", given.scratch / "alone.py"
     source = given.sets[0] if given.sets else given.scratch / "scenes"
     if not given.sets:
-        write_scenes(source, *(2 * [6 if given.quick else 40]))
+        write_scenes(source, make_scenes(*(2 * [6 if given.quick else 40])))
 
     def annotate(*options: str) -> float:
         return measure_seconds(lambda: run_annotate(source, out, given.jobs, *options))[1]

@@ -23,7 +23,7 @@ from skimage.transform import resize
 
 import segvote
 from segvote import annotate
-from segvote.datasets import write_surfaces
+from segvote.datasets import make_surfaces, write_scenes
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.overlays import write_jpeg
@@ -117,7 +117,7 @@ def plot_readme(out: Path) -> None:
 
 def make_run(folder: Path, way: str) -> Run:
     if not (folder / "masks").is_dir():
-        write_surfaces(folder, N_IMAGES, N_IMAGES, kind="crack", size=640, area=(AREA, AREA))
+        write_scenes(folder, make_surfaces(N_IMAGES, N_IMAGES, kind="crack", size=640, area=(AREA, AREA)))
     return annotate(folder / "with", folder / "without", folder / "run", replace(Settings(), draw=way))
 
 

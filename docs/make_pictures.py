@@ -27,8 +27,8 @@ from scipy import ndimage
 from skimage import data
 
 import segvote
-from segvote.datasets import write_scenes
-from segvote.datasets.scenes import draw_object, make_scenes, paint_sprite
+from segvote.datasets import make_scenes, write_scenes
+from segvote.datasets.scenes import draw_object, paint_sprite
 from segvote.io.overlays import blend_mask
 from segvote.review.serving.server import open_server
 from segvote.run.classes import open_any_run
@@ -46,7 +46,7 @@ DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 780}
 def make_run(folder: Path) -> Path:
     """The demo in small."""
     os.chdir(folder)  # the page shows paths: short ones
-    write_scenes("photos", n_with=N_IMAGES, n_without=N_IMAGES)
+    write_scenes("photos", make_scenes(n_with=N_IMAGES, n_without=N_IMAGES))
     return segvote.annotate("photos/with", "photos/without", "out", CUP, n_jobs=1).folder.path
 
 
@@ -163,7 +163,7 @@ def save_row(pictures: list[np.ndarray], captions: list[str], name: str) -> None
 
 def show_predictions(run: Path) -> None:
     """New images with and without the cup, and one of something else, under their masks."""
-    write_scenes("fresh", n_with=2, n_without=2, seed=9)
+    write_scenes("fresh", make_scenes(n_with=2, n_without=2, seed=9))
     new = Path("new")
     new.mkdir()
     for path in Path("fresh").glob("with*/*.png"):

@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from segvote import annotate
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.run.settings import Settings
 
 # No test judges by the clock, hypothesis neither.
@@ -30,7 +30,7 @@ QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_ne
 def scenes(tmp_path_factory):
     """Folder with ``with``, ``without`` and ``masks`` of six small scenes each."""
     folder = tmp_path_factory.mktemp("scenes")
-    write_scenes(folder, n_with=6, n_without=6, size=(160, 120), object_area=(0.08, 0.16))
+    write_scenes(folder, make_scenes(n_with=6, n_without=6, size=(160, 120), object_area=(0.08, 0.16)))
     return folder
 
 

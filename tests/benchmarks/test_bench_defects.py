@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segvote.datasets import make_surfaces, write_surfaces
+from segvote.datasets import make_surfaces, write_scenes
 from segvote.io.images import list_images
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -23,7 +23,7 @@ def test_a_coreset_reaches_every_cluster_first():
 
 
 def test_a_stain_stands_out_from_the_memory_of_whole_surfaces(tmp_path):
-    write_surfaces(tmp_path, 0, 4, kind="stain", size=256)
+    write_scenes(tmp_path, make_surfaces(0, 4, kind="stain", size=256))
     memory = bench.PatchMemory(list_images(tmp_path / "without"), 500)
     scene = next(make_surfaces(1, 0, kind="stain", size=256, area=(0.01, 0.01)))
     drawn = memory.draw_map(scene.image, scene.mask.shape)

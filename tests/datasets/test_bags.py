@@ -21,7 +21,7 @@ def test_equal_seeds_give_equal_bags():
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_is_farthest_from_all_negatives_is_not_the_object(seed):
+def test_the_segment_farthest_from_negatives_is_not_the_object(seed):
     X, y, _, truth = make_bags(seed=seed)
     scores = cdist(X[y == 1], X[y == 0]).min(axis=1)  # NegMin
     assert average_precision(scores, truth[y == 1]) < 0.5

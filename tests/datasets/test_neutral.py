@@ -1,19 +1,19 @@
 import numpy as np
 import pytest
 
-from segvote.datasets import DATASETS, write_scenes
+from segvote.datasets import DATASETS, make_scenes, write_scenes
 from segvote.errors import BadInputError, UnknownNameError
 
 
 def test_written_scenes_load_back_with_their_masks(tmp_path):
-    write_scenes(tmp_path / "cups", 2, 3, size=(64, 48))
+    write_scenes(tmp_path / "cups", make_scenes(2, 3, size=(64, 48)))
     data = DATASETS["neutral"](tmp_path / "cups")
     assert data.classes == ["cups"]
     shown, absent = data.select("cups", "with"), data.select("cups", "without")
     assert (len(shown), len(absent)) == (2, 3)
     assert shown[0].name == "with/with-000.png" and not shown[0].is_video
     assert shown[0].read_frame().shape == (48, 64, 3)
-    assert set(np.unique(shown[0].read_masks()[0])) == {0, 255}
+    assert set(np.unique(shown[0].masks[0]())) == {0, 255}
     assert not any(item.has_truth for item in absent)
 
 

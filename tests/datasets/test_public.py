@@ -42,7 +42,7 @@ def test_shots_are_bags_and_empty_ones_are_left_out(shots):
 def test_swapped_and_overhanging_boxes_are_repaired(shots):
     item = DATASETS["youtube-objects-v1.0"](shots, "car").items["car"][0]
     assert item.boxes.keys() == {1}
-    assert item.read_boxes()[1].tolist() == [[4, 3, 20, 15], [0, 2, 24, 9]]
+    assert item.boxes[1]().tolist() == [[4, 3, 20, 15], [0, 2, 24, 9]]
 
 
 @pytest.mark.parametrize("image_name", ["frame{:04d}.png", "{:05d}.png"])
@@ -58,7 +58,7 @@ def test_jain_grauman_masks_belong_to_the_frame_of_their_number(tmp_path, write_
     data = DATASETS["jain-grauman"](tmp_path, "cow")
     (item,) = data.select("cow", "with")
     assert item.masks.keys() == {0, 10} and len(item.frames) == 12
-    mask = item.read_masks()[10]
+    mask = item.masks[10]()
     assert mask.shape == (18, 24) and np.array_equal(mask == 255, half_mask)
     assert item.read_frame(10).shape == (36, 48, 3)
     assert [other.name for other in data.select("cow", "without")] == ["dog/0001/001"]
@@ -94,8 +94,8 @@ def test_ranges_are_inclusive_shots(ranges):
 def test_boxes_of_both_parts_find_their_frames(ranges):
     birds = DATASETS["youtube-objects-v2.2"](ranges, "bird").select("bird", "with")
     assert [sorted(item.boxes) for item in birds] == [[1, 3], [], [1, 3]]
-    assert birds[0].read_boxes()[1].tolist() == [[1, 2, 11, 12]]
-    assert birds[2].read_boxes()[3].tolist() == [[1, 2, 3, 4], [5, 2, 9, 8]]
+    assert birds[0].boxes[1]().tolist() == [[1, 2, 11, 12]]
+    assert birds[2].boxes[3]().tolist() == [[1, 2, 3, 4], [5, 2, 9, 8]]
 
 
 @pytest.mark.parametrize("start", ["", "YTOdevkit", "YTOdevkit/YTO"])
@@ -110,7 +110,7 @@ def test_v23_is_found_from_each_of_its_folders(tmp_path, write_picture, start):
     assert data.classes == ["cat", "cow"]
     (cat,) = data.select("cat", "with")
     assert cat.name == "cat_00000012.jpg" and not cat.is_video
-    assert cat.read_boxes()[0].tolist() == [[2, 1, 12, 9]]
+    assert cat.boxes[0]().tolist() == [[2, 1, 12, 9]]
     assert [item.name for item in data.select("cat", "without")] == ["cow_00000007.jpg"]
 
 
@@ -124,7 +124,7 @@ def davis(tmp_path, write_picture, half_mask):
     return tmp_path
 
 
-def test_sequences_are_grouped_by_what_is_masked(davis):
+def test_sequences_are_grouped_by_their_object(davis):
     data = DATASETS["davis"](davis)
     assert data.classes == ["car"]
     assert [item.name for item in data.select("car", "with")] == ["car-shadow", "drift-turn"]
@@ -135,7 +135,7 @@ def test_sequences_are_grouped_by_what_is_masked(davis):
 def test_a_sequence_in_no_group_is_its_own_class(davis):
     data = DATASETS["davis"](davis, "goat")
     assert [item.name for item in data.select("goat", "with")] == ["goat"]
-    assert data.select("goat", "with")[0].read_masks().keys() == {0, 1}
+    assert data.select("goat", "with")[0].masks.keys() == {0, 1}
 
 
 def test_numbered_objects_of_2017_all_count(davis, half_mask):
@@ -143,5 +143,5 @@ def test_numbered_objects_of_2017_all_count(davis, half_mask):
     picture.putpalette([0, 0, 0, 128, 0, 0, 0, 128, 0] + [0] * 759)
     picture.putdata(np.where(half_mask, 1, 2).ravel().tolist())
     picture.save(davis / "DAVIS/Annotations/480p/goat/00000.png")
-    mask = DATASETS["davis"](davis, "goat").items["goat"][0].read_masks()[0]
+    mask = DATASETS["davis"](davis, "goat").items["goat"][0].masks[0]()
     assert (mask == 255).all()

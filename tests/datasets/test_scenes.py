@@ -1,4 +1,4 @@
-"""Synthetic scenes: cutouts, sprites, what they promise, and the same bytes for the same seed."""
+"""Synthetic scenes: cutouts, sprites, areas and masks, and the same bytes for the same seed."""
 
 import socket
 
@@ -22,7 +22,7 @@ def test_scenes_have_the_shapes_labels_and_masks_they_promise():
         assert scene.mask.any() == (scene.bag_label == "with")
 
 
-def test_the_same_scene_whatever_the_number_of_others():
+def test_a_scene_does_not_depend_on_the_number_of_others():
     few, many = list(make_scenes(2, 1, seed=4)), list(make_scenes(4, 3, seed=4))
     assert np.array_equal(few[1].image, many[1].image)
     assert np.array_equal(few[2].image, many[4].image)
@@ -41,7 +41,7 @@ def test_no_network_is_touched(monkeypatch):
 
 
 def test_the_mask_is_where_the_object_is():
-    # The cup is much redder than what surrounds it in a scene without colour in the ground.
+    # The cup is much redder than its surroundings in a scene without colour in the ground.
     for scene in make_scenes(4, 0, seed=1):
         redness = scene.image[..., 0].astype(float) - scene.image[..., 1:].mean(axis=2)
         assert redness[scene.mask].mean() > redness[~scene.mask].mean() + 15
@@ -55,7 +55,7 @@ def test_the_object_has_the_area_asked_for(object_area):
 
 
 def test_written_scenes_have_the_neutral_layout(tmp_path):
-    write_scenes(tmp_path, 2, 1, size=(80, 60))
+    write_scenes(tmp_path, make_scenes(2, 1, size=(80, 60)))
     names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png"))
     assert names == [
         "masks/with-000.png",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segvote.datasets import DEFECTS, make_surfaces, write_surfaces
+from segvote.datasets import DEFECTS, make_surfaces, write_scenes
 from segvote.datasets.surfaces import make_surface
 from segvote.errors import BadInputError, UnknownNameError
 
@@ -13,7 +13,7 @@ kinds = pytest.mark.parametrize("kind", DEFECTS)
 
 @kinds
 @pytest.mark.parametrize("ground", ["brick", "grass", "gravel", "sand"])
-def test_the_mask_is_what_was_damaged_and_nothing_else(kind, ground):
+def test_the_mask_is_exactly_the_damage(kind, ground):
     whole, none = make_surface("with", 0, 3, None, ground, SMALL)
     image, mask = make_surface("with", 0, 3, kind, ground, SMALL)
     changed = (whole != image).any(axis=2)
@@ -36,7 +36,7 @@ def test_a_surface_does_not_depend_on_the_number_of_others():
 
 def test_the_same_seed_writes_the_same_bytes(tmp_path):
     for name, seed in (("one", 5), ("two", 5), ("other", 6)):
-        write_surfaces(tmp_path / name, 2, 1, seed, kind="crack", size=SMALL)
+        write_scenes(tmp_path / name, make_surfaces(2, 1, seed, kind="crack", size=SMALL))
     files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.png")]
     assert len(files) == 5
     for path in files:

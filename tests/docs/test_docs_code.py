@@ -10,7 +10,7 @@ from markdown_pages import PAGES, list_blocks
 
 import segvote
 from segvote import annotate, annotate_classes, update
-from segvote.datasets import make_bags, write_scenes
+from segvote.datasets import make_bags, make_scenes, write_scenes
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.predict import predict
@@ -29,8 +29,8 @@ CODE = [(page.name, block) for page in PAGES for block in list_blocks(page.read_
 def stage(tmp_path_factory):
     """A folder with everything that the pages' code names."""
     folder = tmp_path_factory.mktemp("pages")
-    write_scenes(folder, n_with=4, n_without=5, **TINY)
-    write_scenes(folder / "plates", n_with=3, n_without=0, seed=6, target="plate", **TINY)
+    write_scenes(folder, make_scenes(n_with=4, n_without=5, **TINY))
+    write_scenes(folder / "plates", make_scenes(n_with=3, n_without=0, seed=6, target="plate", **TINY))
     copies = {
         "with": ["photos/with", "ROOT/cow", "more/cows"],
         "without": ["photos/without", "NEW", "ROOT/none"],

@@ -48,7 +48,7 @@ def test_a_page_without_brush_is_refused():
         find_names({"box": {"type": "RectangleLabels", "to_name": ["photo"], "inputs": []}})
 
 
-def test_a_missing_package_says_what_to_install(finished_run, monkeypatch):
+def test_a_missing_package_is_named(finished_run, monkeypatch):
     real = builtins.__import__
 
     def refuse(name, *arguments, **options):

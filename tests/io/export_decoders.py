@@ -39,7 +39,7 @@ def decode_coco(folder):
 
 
 def parse_yolo_line(line, n_classes):
-    """Class and points of a line, refusing whatever the format does not allow."""
+    """Class and points of a line, checked against the format."""
     number, *values = line.split(" ")
     assert re.fullmatch(r"\d+", number) and int(number) < n_classes
     points = np.array([float(value) for value in values])

@@ -176,9 +176,9 @@ def test_datumaro_reads_the_boxes_of_our_yolo_folder(tmp_path, annotations, val_
 
 def test_datasets_loads_our_image_folder(tmp_path, annotations, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    datasets = pytest.importorskip("datasets")
+    loader = pytest.importorskip("datasets.load")  # "datasets" alone may be the folder of our own tests
     folder = EXPORTS["hf"](annotations, tmp_path / "out", ExportOptions(("car",)))
-    read = datasets.load_dataset("imagefolder", data_dir=str(folder), cache_dir=str(tmp_path / "cache"))
+    read = loader.load_dataset("imagefolder", data_dir=str(folder), cache_dir=str(tmp_path / "cache"))
     assert set(read) == {"train", "validation"}
     found = [(row["image"].size, np.array(row["mask"])) for subset in read.values() for row in subset]
     assert sorted(mask.shape for _, mask in found) == sorted(one.parts[0].mask.shape for one in annotations)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
 from segvote.types import Annotation, Part
@@ -17,7 +17,7 @@ N_SCENES = 10
 @pytest.fixture
 def dataset(tmp_path):
     """``data.yaml`` of an export with the default options: scenes with one object each, and one without."""
-    write_scenes(tmp_path, n_with=N_SCENES, n_without=1, size=(96, 96))
+    write_scenes(tmp_path, make_scenes(n_with=N_SCENES, n_without=1, size=(96, 96)))
     annotations = []
     for path in sorted([*(tmp_path / "with").iterdir(), *(tmp_path / "without").iterdir()]):
         masks = list((tmp_path / "masks").rglob(f"{path.stem}.png")) if path.parent.name == "with" else []

@@ -104,7 +104,7 @@ def test_labels_outside_the_list_are_refused(tmp_path, format_):
         EXPORTS[format_](annotate({"a.jpg": MASKS["full"]}), tmp_path, make_options(labels=("cow",)))
 
 
-# options and what they share
+# options
 
 
 @pytest.mark.parametrize(
@@ -229,14 +229,6 @@ def test_coco_lists_all_images_and_counts_from_one(tmp_path):
     assert data["categories"] == [{"id": 1, "name": "car", "supercategory": ""}]
 
 
-def test_pycocotools_loads_the_scores_of_coco(tmp_path):
-    EXPORTS["coco"](annotate({"a.jpg": MASKS["hole"]}), tmp_path, make_options(polygons=True))
-    results = COCO(tmp_path / "annotations/instances_default.json").loadRes(str(tmp_path / "results_default.json"))
-    (record,) = results.dataset["annotations"]
-    assert record["score"] == 0.5
-    np.testing.assert_array_equal(results.annToMask(record), MASKS["hole"])
-
-
 def test_unsure_pixels_have_their_own_value(tmp_path):
     mask, unsure = np.zeros((4, 6), bool), np.zeros((4, 6), bool)
     mask[1:3], unsure[2:4] = True, True
@@ -323,7 +315,7 @@ def test_every_format_has_its_section_in_the_documentation():
 
 
 @given(st.lists(st.sampled_from(["a.jpg", "A.png", "a-jpg.png", "a.png/b.jpg", "a.json/b.png", "a/b.tif", "a-2.jpg"])))
-def test_no_two_images_share_a_file_whatever_they_are_called(names):
+def test_no_two_images_share_a_file(names):
     namer = FileNamer()
     stems = [namer.choose_stem(name).casefold() for name in names]
     paths = [stem + ending for stem in stems for ending in (".png", ".json")]
@@ -372,12 +364,16 @@ def test_yolo_splits_into_train_and_val(tmp_path):
     assert few.read_text().startswith("train: images/train\nval: images/train\n")  # a trainer needs both
 
 
-def test_coco_numbers_images_within_each_subset(tmp_path):
-    EXPORTS["coco"](annotate({f"{n}.jpg": MASKS["hole"] for n in range(5)}), tmp_path, make_options(val_share=0.2))
+def test_each_coco_subset_has_its_own_ids_and_results(tmp_path):
+    annotations = annotate({f"{n}.jpg": MASKS["hole"] for n in range(5)})
+    EXPORTS["coco"](annotations, tmp_path, make_options(val_share=0.2, polygons=True))
     for subset, n_images in {"train": 4, "val": 1}.items():
         coco = COCO(tmp_path / f"annotations/instances_{subset}.json")
         assert sorted(coco.imgs) == list(range(1, n_images + 1))
-        assert len(coco.loadRes(str(tmp_path / f"results_{subset}.json")).dataset["annotations"]) == n_images
+        results = coco.loadRes(str(tmp_path / f"results_{subset}.json"))
+        assert [record["score"] for record in results.dataset["annotations"]] == [0.5] * n_images
+        for record in results.dataset["annotations"]:
+            np.testing.assert_array_equal(results.annToMask(record), MASKS["hole"])
 
 
 def test_yolo_writes_boxes_on_request_without_exponents(tmp_path):

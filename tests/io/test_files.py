@@ -14,11 +14,10 @@ from segvote.io.images import hash_file, read_image
 from segvote.io.imports import read_any
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.label_tools import read_labelme
-from segvote.io.tables import read_csv, read_json
+from segvote.io.tables import read_json
 
 READERS = {
     "arrays": read_arrays,
-    "csv": read_csv,
     "cvat": lambda path: list(read_cvat_xml(path)),
     "hash": hash_file,
     "image": read_image,

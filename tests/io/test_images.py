@@ -9,7 +9,6 @@ from PIL import Image, ImageOps
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.images import (
-    SEEN,
     hash_file,
     list_images,
     read_enough,
@@ -55,7 +54,7 @@ def test_links_are_followed_once_and_circles_end(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["absent", "a file"])
-def test_what_is_no_folder_is_an_error(tmp_path, kind):
+def test_a_path_without_a_folder_is_an_error(tmp_path, kind):
     if kind == "a file":
         (tmp_path / "x").touch()
     with pytest.raises(BadInputError, match=kind):
@@ -175,7 +174,7 @@ def test_only_the_first_frame_is_read(tmp_path, extension):
     assert np.abs(read_image(tmp_path / f"a.{extension}").astype(int) - [255, 0, 0]).max() < 8
 
 
-# what cannot be read
+# unreadable files
 
 
 def assert_unreadable(path, reason):
@@ -256,27 +255,11 @@ def test_light_of_other_files_is_that_of_the_picture(tmp_path, colours):
         assert size == colours.shape[:2]
 
 
-def write_large(path, **options):
-    """A photograph of 4032 x 3024 pixels, as telephones take them."""
-    rng = np.random.default_rng(0)
-    small = Image.fromarray(rng.integers(0, 256, (63, 84, 3)).astype(np.uint8))
-    small.resize((4032, 3024), Image.Resampling.BICUBIC).save(path, **options)
-    return path
-
-
-def test_a_large_jpeg_is_decoded_at_half_its_size(tmp_path):
-    path = write_large(tmp_path / "large.jpg", quality=95)
-    image, shape = read_enough(path)
-    assert (image.shape[:2], shape) == ((1512, 2016), (3024, 4032))
-    for size in (400, SEEN):
+def test_a_large_turned_jpeg_is_decoded_at_half_its_size(turned_jpeg):
+    path = turned_jpeg[1]
+    image, shape = read_enough(path, 600)
+    assert (image.shape[:2], shape) == ((600, 450), (1200, 900))
+    for size in (150, 400):
         gap = resize_image(image, size).astype(float) - resize_image(read_image(path), size)
         assert np.abs(gap).mean() < 0.5
-
-
-def test_a_turned_large_jpeg_is_read_upright(tmp_path):
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    path = write_large(tmp_path / "turned.jpg", exif=exif)
-    image, shape = read_enough(path)
-    assert (image.shape[:2], shape) == ((2016, 1512), (4032, 3024))
-    assert read_enough(path, 2017)[0].shape == (4032, 3024, 3)
+    assert read_enough(path, 601)[0].shape == (1200, 900, 3)

@@ -132,7 +132,7 @@ def test_names_never_lead_outside(address, name):
 
 
 @pytest.mark.parametrize("address", ["", "..", "/", "../..", "\0"])
-def test_what_is_no_name_is_refused(address):
+def test_addresses_without_a_name_are_refused(address):
     with pytest.raises(BadInputError):
         clean_name(address)
 

@@ -25,7 +25,7 @@ def stack(tmp_path):
     return tmp_path / "stack.tif"
 
 
-def test_a_path_says_which_page_is_read(stack):
+def test_a_path_selects_the_page(stack):
     assert read_image(stack).max() == 10
     assert read_image(name_view(stack, PictureView("4"))).max() == 50
     assert read_image_size(name_view(stack, PictureView("4"))) == SHAPE
@@ -58,7 +58,7 @@ def test_pages_compressed_in_a_way_only_pillow_knows_are_read(tmp_path):
     assert read_image(name_view(tmp_path / "a.tif", PictureView("2"))).max() == 30
 
 
-def test_a_window_of_percentiles_spreads_what_few_bits_hold(tmp_path):
+def test_a_window_of_percentiles_spreads_a_narrow_range(tmp_path):
     values = np.linspace(30_000, 30_400, 200 * 200).reshape(200, 200).astype(np.uint16)
     tifffile.imwrite(tmp_path / "a.tif", values)
     Image.fromarray(values).save(tmp_path / "a.png")

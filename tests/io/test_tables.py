@@ -1,14 +1,14 @@
-"""The same content gives the same bytes, and what JSON cannot hold is refused."""
+"""The same content gives the same bytes, and values that JSON cannot hold are refused."""
 
 import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.tables import format_json, read_csv, read_json, write_csv, write_json
+from segvote.io.tables import format_json, read_json, write_csv, write_json
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("nan"), np.array([np.nan])])
-def test_json_refuses_what_is_not_a_finite_number(value):
+def test_json_refuses_numbers_that_are_not_finite(value):
     with pytest.raises(BadInputError, match="finite"):
         format_json({"x": value})
 
@@ -35,13 +35,7 @@ def test_files_beyond_the_limit_and_missing_ones_are_refused(tmp_path, monkeypat
         read_json(tmp_path / "b.json")
 
 
-def test_a_table_comes_back_with_commas_quotes_and_line_ends(tmp_path):
+def test_a_table_is_written_with_commas_quotes_and_line_ends(tmp_path):
     rows = [{"name": 'a "b", c\nd', "x": 0.1}, {"name": "é", "x": None}]
     write_csv(tmp_path / "a.csv", rows, ["name", "x"])
-    assert read_csv(tmp_path / "a.csv") == [{"name": 'a "b", c\nd', "x": "0.1"}, {"name": "é", "x": ""}]
-
-
-def test_a_table_with_missing_cells_is_damaged(tmp_path):
-    (tmp_path / "a.csv").write_text("a,b\n1\n")
-    with pytest.raises(DamagedFileError, match="row 1"):
-        read_csv(tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == 'name,x\n"a ""b"", c\nd",0.1\né,\n'

@@ -7,12 +7,12 @@ from typer.testing import CliRunner
 
 from segvote.cli.annotate import choose_folders
 from segvote.cli.app import load_commands
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import BadInputError
 
 
 def make_root(folder):
-    write_scenes(folder, n_with=3, n_without=3, size=(120, 90), object_area=(0.08, 0.16))
+    write_scenes(folder, make_scenes(n_with=3, n_without=3, size=(120, 90), object_area=(0.08, 0.16)))
     root = folder / "root"
     root.mkdir()
     (folder / "with").rename(root / "<b>&things #1")

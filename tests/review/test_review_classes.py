@@ -8,7 +8,7 @@ from browsing import NEEDS_CHROMIUM, wait_heard
 from PIL import Image
 
 from segvote import annotate_classes
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.run.correction_log import read_actions
 from segvote.run.settings import Settings
 
@@ -23,7 +23,9 @@ def class_runs(tmp_path_factory):
     """Four scenes of ``red``, four of ``blue``, and some of neither."""
     folder = tmp_path_factory.mktemp("classes")
     for name, seed in (("red", 1), ("blue", 2)):
-        write_scenes(folder / name, n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=seed)
+        write_scenes(
+            folder / name, make_scenes(n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=seed)
+        )
     for path in (folder / "blue").glob("with*/*.png"):
         pixels = np.asarray(Image.open(path).convert("RGB"))[:, :, ::-1]
         Image.fromarray(np.ascontiguousarray(pixels)).save(path)

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from segvote import annotate
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import BadInputError, UnknownNameError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
@@ -180,7 +180,7 @@ def test_clean_images_have_no_mask_and_most_others_have_one(tmp_path):
     """Twelve scenes with the object and some without in one folder, others without in the second."""
     n_clean = 6
     settings = Settings(n_segments=60, size=160, draw="segments", unsure=True, feature_options={"size": 224})
-    write_scenes(tmp_path, 12, 20 + n_clean, size=(160, 120), object_area=(0.08, 0.16))
+    write_scenes(tmp_path, make_scenes(12, 20 + n_clean, size=(160, 120), object_area=(0.08, 0.16)))
     for path in sorted((tmp_path / "without").iterdir())[:n_clean]:
         shutil.move(path, tmp_path / "with" / f"clean-{path.name}")
     run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=1)

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from segvote import annotate, annotate_classes
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
@@ -41,8 +41,8 @@ def tint(path):
 def class_root(tmp_path_factory):
     """``blue`` and ``red`` things, and ``none``; ``masks`` beside it."""
     folder = tmp_path_factory.mktemp("classes")
-    write_scenes(folder / "a", n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=1)
-    write_scenes(folder / "b", n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=2)
+    write_scenes(folder / "a", make_scenes(n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=1))
+    write_scenes(folder / "b", make_scenes(n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=2))
     for path in [*(folder / "b/with").iterdir(), *(folder / "b/without").iterdir()]:
         tint(path)
     root = folder / "root"

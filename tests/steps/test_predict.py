@@ -1,3 +1,4 @@
+import csv
 import hashlib
 import json
 import shutil
@@ -8,10 +9,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from segvote import annotate
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.io.masks import read_mask
-from segvote.io.tables import read_csv, read_json, write_json
+from segvote.io.tables import read_json, write_json
 from segvote.metrics import measure_iou
 from segvote.steps.model import read_model
 from segvote.steps.predict import predict
@@ -22,7 +23,7 @@ from segvote.steps.predictor import Predictor
 def new_scenes(tmp_path_factory):
     """Scenes that the finished run has not seen: ``images/with``, ``images/without`` and ``masks``."""
     folder = tmp_path_factory.mktemp("new")
-    write_scenes(folder / "made", n_with=4, n_without=4, size=(160, 120), object_area=(0.08, 0.16), seed=5)
+    write_scenes(folder / "made", make_scenes(n_with=4, n_without=4, size=(160, 120), object_area=(0.08, 0.16), seed=5))
     for bag_label in ("with", "without"):
         shutil.copytree(folder / "made" / bag_label, folder / "images" / bag_label)
     return folder
@@ -41,7 +42,9 @@ def shows(prediction):
 def test_images_that_show_the_object_score_higher(finished_run, tmp_path):
     """Colour words and six training images of each kind: far from sure, and far from chance."""
     # More images than elsewhere: of four and four, one more or less in order would decide.
-    write_scenes(tmp_path / "made", n_with=12, n_without=12, size=(160, 120), object_area=(0.08, 0.16), seed=5)
+    write_scenes(
+        tmp_path / "made", make_scenes(n_with=12, n_without=12, size=(160, 120), object_area=(0.08, 0.16), seed=5)
+    )
     shutil.rmtree(tmp_path / "made" / "masks")
     predicted = predict(finished_run.folder.path, tmp_path / "made", tmp_path / "new", n_jobs=1)
     truth = [shows(one) for one in predicted.images]
@@ -65,9 +68,8 @@ def test_the_files_say_what_the_object_says(predicted):
     record = json.loads((predicted.path / "predictions.json").read_text())
     assert record["images"] == predicted.to_table()
     assert record["complete"] is True
-    assert [row["name"] for row in read_csv(predicted.path / "predictions.csv")] == [
-        one.name for one in predicted.images
-    ]
+    rows = csv.DictReader((predicted.path / "predictions.csv").read_text().splitlines())
+    assert [row["name"] for row in rows] == [one.name for one in predicted.images]
     coco = json.loads((predicted.path / "annotations.coco.json").read_text())
     assert len(coco["images"]) == len(predicted) == 8
     assert len(coco["annotations"]) == sum(one.contains for one in predicted.images)

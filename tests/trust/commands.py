@@ -1,6 +1,7 @@
 """The commands that write files, and the comparison of their outputs."""
 
 import contextlib
+import csv
 import json
 import re
 import shutil
@@ -13,7 +14,6 @@ from PIL import Image
 
 from segvote import annotate as run_annotate
 from segvote.io.arrays import read_arrays
-from segvote.io.tables import read_csv
 from segvote.io.video.files import open_film_writer
 from segvote.run.settings import Settings
 
@@ -151,7 +151,7 @@ def _read(path, world):
     if path.suffix == ".npz":
         return {name: array.tobytes() for name, array in read_arrays(path).items() if name not in TIMES}
     if path.suffix == ".csv":
-        return [_drop_times(row) for row in read_csv(path)]
+        return [_drop_times(row) for row in csv.DictReader(path.read_text().splitlines())]
     if path.suffix not in (".json", ".md", ".tex", ".html", ".yaml", ".txt"):
         return path.read_bytes()
     text = path.read_text().replace(str(world.work), "WORK")

@@ -9,7 +9,7 @@ from commands import TINY, World
 from stage import Stage
 
 from segvote import annotate
-from segvote.datasets import write_scenes
+from segvote.datasets import make_scenes, write_scenes
 
 sys.path.append(str(Path(__file__).parents[1] / "features"))  # torch_writer
 
@@ -25,7 +25,7 @@ def stage():
 def tiny_scenes(tmp_path_factory):
     """``with``, ``without`` and ``masks`` of three scenes each, 64 x 48 pixels."""
     folder = tmp_path_factory.mktemp("tiny")
-    write_scenes(folder, n_with=3, n_without=3, size=(64, 48), object_area=(0.08, 0.16))
+    write_scenes(folder, make_scenes(n_with=3, n_without=3, size=(64, 48), object_area=(0.08, 0.16)))
     return folder
 
 

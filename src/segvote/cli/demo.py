@@ -35,15 +35,15 @@ def demo(
 ) -> None:
     """Make scenes with and without an object, annotate them, compare with the truth."""
     from segvote._api import annotate
-    from segvote.datasets import write_scenes, write_surfaces
+    from segvote.datasets import make_scenes, make_surfaces, write_scenes
     from segvote.evaluation.evaluate import evaluate
 
     scenes, run_folder = out / "scenes", out / "run"
     typer.echo(f"making scenes in {scenes}")
     if defects is None:
-        write_scenes(scenes, seed=seed)
+        write_scenes(scenes, make_scenes(seed=seed))
     else:
-        write_surfaces(scenes, seed=seed, kind=defects)
+        write_scenes(scenes, make_surfaces(seed=seed, kind=defects))
     lines = [f"{'voter':12}" + "".join(f"{title:>11}" for title in FIGURES)]
     for voter in VOTERS:
         with show_progress() as progress:

@@ -7,7 +7,7 @@ folder around it, `class_name` one class or None for all on disk.
 from segvote.datasets.bags import make_bags
 from segvote.datasets.base import DataItem, DataSet
 from segvote.datasets.scenes import Scene, make_scenes, write_scenes
-from segvote.datasets.surfaces import DEFECTS, make_surfaces, write_surfaces
+from segvote.datasets.surfaces import DEFECTS, make_surfaces
 from segvote.registry import Registry
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "make_scenes",
     "make_surfaces",
     "write_scenes",
-    "write_surfaces",
 ]
 
 DATASETS = Registry(

@@ -1,7 +1,7 @@
 """Synthetic bags: features of segments without any picture, with a planted object, for tests of voters and for scaling.
 
 The background clusters occur in every bag. The object is a tight cluster beside one of them, repeated over the *with*
-bags. Two kinds mislead simple voters: *odd* segments, far from everything and never repeated, in bags of both
+bags. Two kinds mislead simple voters: *odd* segments, far from all others and never repeated, in bags of both
 labels (they are farthest from all negatives, which NegMin takes for the object), and *look-alikes*, a few *without*
 segments near the object (they penalise it where CRANE counts penalties).
 """

@@ -30,7 +30,9 @@ class DataItem:
     bag_label: str  # ``"with"`` or ``"without"``
     frames: tuple[Path, ...]  # the image, or the frames of the video in order
     is_video: bool = False  # whether the frames are a video; a video may have one frame only
-    masks: Mapping[int, Reader] = field(default_factory=dict)  # frame number to a reader of its (h, w) mask
+    masks: Mapping[int, Reader] = field(
+        default_factory=dict
+    )  # frame number to a reader of its mask, which may have another size
     boxes: Mapping[int, Reader] = field(default_factory=dict)  # frame number to a reader of its (n, 4) boxes
 
     @property
@@ -40,14 +42,6 @@ class DataItem:
     def read_frame(self, number: int = 0) -> np.ndarray:
         """Read the image or one frame: (h, w, 3) uint8."""
         return read_image(self.frames[number])
-
-    def read_masks(self) -> dict[int, np.ndarray]:
-        """Read all masks by frame number; a mask may have another size than its frame."""
-        return {number: read() for number, read in self.masks.items()}
-
-    def read_boxes(self) -> dict[int, np.ndarray]:
-        """Read all boxes by frame number."""
-        return {number: read() for number, read in self.boxes.items()}
 
 
 @dataclass(frozen=True)

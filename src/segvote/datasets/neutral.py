@@ -27,7 +27,7 @@ def load_neutral(
     root : path or str
         The folder that holds ``with`` and ``without``, and ``masks`` if there is truth.
     class_name : str, optional
-        What the class is called; default: the folder's name.
+        Name of the class; default: the folder's name.
     videos : bool, optional
         Whether the folders in ``with`` and ``without`` are videos; None decides by the files' names.
     name : str

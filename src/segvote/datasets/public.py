@@ -98,7 +98,7 @@ def _match_labels(frames: Sequence[Path], folder: Path) -> Readers:
 
 
 def _read_label(path: Path) -> np.ndarray:
-    """A two-valued mask that was saved as JPEG: everything above half of its maximum is object."""
+    """A two-valued mask that was saved as JPEG: pixels above half of its maximum are object."""
     grey = read_image(path).max(axis=2).astype(int)
     return np.where(2 * grey > grey.max(), OBJECT, BACKGROUND).astype(np.uint8)
 

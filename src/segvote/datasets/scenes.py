@@ -23,7 +23,6 @@ from segvote.io.files import write_bytes
 from segvote.io.masks import encode_png, write_mask
 from segvote.types import WITH, WITHOUT
 
-SIZE, OBJECT_AREA = (320, 240), (0.03, 0.1)
 N_TRIES = 20  # places tried for an object of the clutter before it is left out
 MAX_COVERED = 0.1  # part of an object that may lie over or under another
 COIN_AREA = 0.006  # a coin's part of the image
@@ -53,9 +52,9 @@ def make_scenes(
     n_without: int = 24,
     seed: int = 0,
     *,
-    size: tuple[int, int] = SIZE,
+    size: tuple[int, int] = (320, 240),
     target: str = "cup",
-    object_area: tuple[float, float] = OBJECT_AREA,
+    object_area: tuple[float, float] = (0.03, 0.1),
 ) -> Iterator[Scene]:
     """Make scenes one after another, those with the object first.
 
@@ -90,31 +89,17 @@ def make_scenes(
             yield Scene(f"{bag_label}-{index:03d}", bag_label, image, mask)
 
 
-def write_scenes(
-    folder: Path | str,
-    n_with: int = 24,
-    n_without: int = 24,
-    seed: int = 0,
-    *,
-    size: tuple[int, int] = SIZE,
-    target: str = "cup",
-    object_area: tuple[float, float] = OBJECT_AREA,
-) -> None:
+def write_scenes(folder: Path | str, scenes: Iterable[Scene]) -> None:
     """Write scenes as ``with/``, ``without/`` and ``masks/`` below a folder: the neutral layout, PNG files.
 
     Parameters
     ----------
     folder : path or str
         Made if absent; files of the same names are replaced.
-    n_with, n_without, seed, size, target, object_area
-        As in `make_scenes`.
+    scenes : iterable of Scene
+        From `make_scenes` or `make_surfaces`.
     """
-    scenes = make_scenes(n_with, n_without, seed, size=size, target=target, object_area=object_area)
-    write_neutral(Path(folder), scenes)
-
-
-def write_neutral(folder: Path, scenes: Iterable[Scene]) -> None:
-    """Write synthetic images in the neutral layout."""
+    folder = Path(folder)
     for scene in scenes:
         write_bytes(folder / scene.bag_label / f"{scene.name}.png", encode_png(Image.fromarray(scene.image)))
         if scene.bag_label == WITH:

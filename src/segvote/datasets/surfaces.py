@@ -8,12 +8,11 @@ pixels as the area asks for. Pixels outside the mask are those of the undamaged 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import cv2
 import numpy as np
 
-from segvote.datasets.scenes import GROUNDS, Scene, paint_ground, write_neutral
+from segvote.datasets.scenes import GROUNDS, Scene, paint_ground
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.types import WITH, WITHOUT
 
@@ -75,29 +74,6 @@ def make_surfaces(
         for index in range(count):
             image, mask = make_surface(bag_label, index, seed, kind if bag_label == WITH else None, ground, size, area)
             yield Scene(f"{bag_label}-{index:03d}", bag_label, image, mask)
-
-
-def write_surfaces(
-    folder: Path | str,
-    n_with: int = 20,
-    n_without: int = 20,
-    seed: int = 0,
-    *,
-    kind: str = "stain",
-    ground: str = "gravel",
-    size: int = 1024,
-    area: tuple[float, float] = AREA,
-) -> None:
-    """Write surfaces as ``with/``, ``without/`` and ``masks/`` below a folder: the neutral layout, PNG files.
-
-    Parameters
-    ----------
-    folder : path or str
-        Made if absent; files of the same names are replaced.
-    n_with, n_without, seed, kind, ground, size, area
-        As in `make_surfaces`.
-    """
-    write_neutral(Path(folder), make_surfaces(n_with, n_without, seed, kind=kind, ground=ground, size=size, area=area))
 
 
 def make_surface(

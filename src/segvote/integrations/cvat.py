@@ -40,12 +40,7 @@ class CvatFunction:
         labels = [
             self._cvat.label_spec(label, number, type="mask") for number, label in enumerate(self._predictors, start=1)
         ]
-        self._spec = self._cvat.DetectionFunctionSpec(labels=labels)
-
-    @property
-    def spec(self) -> Any:
-        """The labels this function knows."""
-        return self._spec
+        self.spec = self._cvat.DetectionFunctionSpec(labels=labels)
 
     def detect(self, context: Any, image: Image.Image) -> list[Any]:
         """Shapes of one image; none of a label whose probability is below the confidence that CVAT asks for."""

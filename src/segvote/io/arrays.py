@@ -56,7 +56,7 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
     try:
         # numpy leaves the file open when it is no zip file; we do not.
         with _READING, open_regular(path) as file, np.load(file, allow_pickle=False) as archive:
-            # An archive may list fewer members than its end says: a wrong length in the list hides those behind.
+            # A wrong length in an archive's list of members hides the members behind it.
             file.seek(-22, os.SEEK_END)
             n_members = int.from_bytes(file.read(22)[10:12], "little")
             if n_members != len(archive.files):

@@ -46,7 +46,7 @@ def open_scratch() -> Iterator[Path]:
         folder = tempfile.TemporaryDirectory(prefix="segvote-", ignore_cleanup_errors=True)
     except OSError as error:
         raise UnwritableFileError(
-            f"no folder can be made for temporary files ({error.strerror}); set TMPDIR to a folder with room"
+            f"no folder can be made for temporary files ({error.strerror}); set TMPDIR to a folder with free space"
         ) from error
     with folder as name:
         yield Path(name)
@@ -76,7 +76,7 @@ def atomic_path(path: Path | str, durable: bool = True) -> Iterator[Path]:
             if durable:
                 _flush(temporary, os.O_RDWR)
             os.replace(temporary, path)
-        except BaseException:  # Ctrl-C leaves no rubbish either
+        except BaseException:  # Ctrl-C included
             with contextlib.suppress(OSError):  # the first error is the one to report
                 temporary.unlink(missing_ok=True)
             raise
@@ -106,7 +106,7 @@ def explain_failure(path: Path) -> Iterator[None]:
             raise  # the block wrote nothing
         reason = error.strerror or str(error)
         raise UnwritableFileError(
-            f"cannot write {path} ({reason}); make room or give permission, then repeat the command"
+            f"cannot write {path} ({reason}); free some space or give permission, then repeat the command"
         ) from error
 
 

@@ -41,7 +41,7 @@ def encode_name(name: str) -> str:
 
 
 def encode_names(names: Iterable[str], foldable: bool = False) -> dict[str, str]:
-    """Map each of the names of a run to its `encode_name`, with a tilde where another image is really called so.
+    """Map each of the names of a run to its `encode_name`, with a tilde where another image has that name.
 
     `foldable` also puts a tilde behind names that differ from another only in case or in the spelling of an accent, so
     that files of these names can lie in one folder on disks of macOS and Windows.
@@ -119,7 +119,7 @@ class FileNamer:
     def choose_stem(self, name: str) -> str:
         """Path below the export's folder, with forward slashes and no extension, for an image name."""
         path = PurePosixPath(check_name(name))
-        # A folder called a.png would be in the way of the file a.png for an image a.jpg.
+        # A folder a.png and the file a.png of an image a.jpg cannot both exist.
         folders = [f"{part}~" if PurePosixPath(part).suffix.lower() in _ENDINGS else part for part in path.parts[:-1]]
         steps = [*(shorten_step(folder, MAX_STEP) for folder in folders), shorten_step(path.stem, _MAX_STEM, name)]
         stem = PurePosixPath(*steps).as_posix()

@@ -57,7 +57,7 @@ FADED = (np.arange(256) * 0.25 + 20).astype(np.uint8)
 
 
 def blend_mask(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Darken everything but the mask, and draw its outline."""
+    """Darken the background of a mask, and draw the mask's outline."""
     inside = mask.astype(np.uint8)
     shown = cv2.copyTo(image, inside, cv2.LUT(image, FADED))
     outlines, _ = cv2.findContours(inside, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)

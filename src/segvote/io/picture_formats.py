@@ -1,8 +1,8 @@
 """Picture formats by extension, and views: one page of a file, or a window of its values.
 
 Some formats are always read, some by a plugin of Pillow; others are named as skipped. A view is written into the file's
-name, before the extension, as in ``stack[002;w=percentile].tif``: the path alone determines what is read. A file that
-is really called so is read whole.
+name, before the extension, as in ``stack[002;w=percentile].tif``: the path alone selects the page and the window. If
+a file with that very name exists, it is read whole.
 """
 
 from __future__ import annotations

@@ -106,19 +106,6 @@ def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], columns: Iter
     write_text(path, buffer.getvalue())
 
 
-def read_csv(path: Path | str) -> list[dict[str, str]]:
-    """Rows of a CSV file with a header line, all values as text."""
-    reader = csv.DictReader(io.StringIO(_read_text(Path(path)), newline=""), strict=True)
-    try:
-        rows = list(reader)
-    except csv.Error as error:
-        raise DamagedFileError(f"{path}: line {reader.line_num} is not CSV ({error}); restore the file") from error
-    for number, row in enumerate(rows, start=1):
-        if None in row or None in row.values():
-            raise DamagedFileError(f"{path}: row {number} has not as many cells as the header; restore the file")
-    return rows
-
-
 def _read_text(path: Path) -> str:
     try:
         with open_regular(path) as file:

@@ -123,10 +123,10 @@ def _fill(point: np.ndarray, mask: np.ndarray, value: int) -> np.ndarray:
 
 def trace_outline(mask: np.ndarray, point: Stroke) -> np.ndarray:
     """(n, 2) corners x and y of the simplified outer outline of the connected region of a mask (h, w) under a point."""
-    (polygon,) = trace_polygons(draw_stroke(point, mask, 0))
+    ((outer, *_),) = trace_polygons(draw_stroke(point, mask, 0))
     tolerance = max(1.0, OUTLINE_TOLERANCE * max(mask.shape) / 1000)
-    corners: np.ndarray = cv2.approxPolyDP(polygon.outer.astype(np.float32)[:, None], tolerance, closed=True)[:, 0]
-    return corners if len(corners) > 2 else polygon.outer
+    corners: np.ndarray = cv2.approxPolyDP(outer.astype(np.float32)[:, None], tolerance, closed=True)[:, 0]
+    return corners if len(corners) > 2 else outer
 
 
 def snap_to_superpixels(pixels: np.ndarray, stroke: Stroke, superpixels: np.ndarray) -> np.ndarray:

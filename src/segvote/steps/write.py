@@ -104,8 +104,8 @@ class MaskWriter:
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
         degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
         write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
-        area = int(np.count_nonzero(mask))
-        return round(area / mask.size, 6), (measure_shape(Part(self.settings.label, mask)) if area else None,)
+        area, label = int(np.count_nonzero(mask)), self.settings.label
+        return round(area / mask.size, 6), (measure_shape(Part(label, mask), [label]) if area else None,)
 
     def is_long(self, task: WriteTask) -> bool:
         """Whether a bag takes far longer than its pictures take to read and write: a video, or an outline to draw."""

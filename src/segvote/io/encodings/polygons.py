@@ -9,7 +9,6 @@ draws the outline as well, such as OpenCV's, gives a larger mask.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -20,31 +19,22 @@ _MAX_CROSSINGS = 1 << 22  # handled at a time
 _MAX_COORDINATE = 1e9
 
 
-@dataclass(frozen=True)
-class Polygon:
-    """One connected region: (n, 2) int64 lattice points (x, y) of its outer ring and of each of its holes."""
-
-    outer: np.ndarray
-    holes: tuple[np.ndarray, ...] = ()
-
-
-def trace_polygons(mask: np.ndarray) -> list[Polygon]:
+def trace_polygons(mask: np.ndarray) -> list[list[np.ndarray]]:
     """Exact outlines of a (h, w) bool mask: ``rasterise`` of all rings gives the same mask.
 
-    One polygon per 4-connected region, from top to bottom and left to right; every ring starts at its topmost, leftmost
-    point and runs right first.
+    One polygon per 4-connected region, from top to bottom and left to right: its outer ring, then its holes. A ring is
+    (n, 2) int64 lattice points (x, y), starts at its topmost, leftmost point and runs right first.
     """
     corners, horizontal, vertical = _link_corners(mask)
     _, regions = cv2.connectedComponents(mask.astype(np.uint8), connectivity=4, ltype=cv2.CV_32S)
-    outers: dict[int, np.ndarray] = {}
-    holes: dict[int, list[np.ndarray]] = {}
+    polygons: dict[int, list[np.ndarray]] = {}
     for ring in _follow_rings(corners, horizontal, vertical):
         x, y = ring[0]
         if mask[y, x]:  # the pixel inside the ring's first corner
-            outers[regions[y, x]] = ring
+            polygons[regions[y, x]] = [ring]
         else:
-            holes.setdefault(regions[y - 1, x], []).append(ring)
-    return [Polygon(ring, tuple(holes.get(region, ()))) for region, ring in outers.items()]
+            polygons[regions[y - 1, x]].append(ring)
+    return list(polygons.values())
 
 
 def list_outlines(mask: np.ndarray) -> list[np.ndarray]:
@@ -84,24 +74,20 @@ def _fill_box(rings: Sequence[np.ndarray], box: tuple[slice, slice]) -> np.ndarr
     return np.bitwise_xor.accumulate(toggles, axis=1)[:, :n_columns].astype(bool)
 
 
-def bridge_holes(polygon: Polygon) -> np.ndarray:
+def bridge_holes(polygon: Sequence[np.ndarray]) -> np.ndarray:
     """One closed ring, (n, 2) int64 points (x, y), with the same inside, for formats without holes.
 
     Each hole is joined to the ring on its left by a seam of no width that runs there and back along a lattice row; no
     even-odd or non-zero filling can see it.
     """
-    ring = polygon.outer
-    for hole in sorted(polygon.holes, key=lambda hole: tuple(hole[np.lexsort((hole[:, 1], hole[:, 0]))[0]])):
-        ring = _join_hole(ring, hole)
+    ring, *holes = polygon
+    # From the leftmost, then topmost point: its left neighbour is no part of the hole.
+    tours = [np.roll(hole, -np.lexsort((hole[:, 1], hole[:, 0]))[0], axis=0) for hole in holes]
+    for tour in sorted(tours, key=lambda tour: tuple(tour[0])):
+        index, landing = _find_edge_left(ring, *tour[0])
+        closed = np.concatenate([tour, tour[:1]])
+        ring = np.concatenate([ring[: index + 1], [landing], closed[::-1], [landing], ring[index + 1 :]])
     return ring
-
-
-def _join_hole(ring: np.ndarray, hole: np.ndarray) -> np.ndarray:
-    start = np.lexsort((hole[:, 1], hole[:, 0]))[0]  # leftmost, then topmost: its left neighbour is no part of the hole
-    x, y = hole[start]
-    index, landing = _find_edge_left(ring, x, y)
-    tour = np.concatenate([hole[start:], hole[: start + 1]])
-    return np.concatenate([ring[: index + 1], [landing], tour[::-1], [landing], ring[index + 1 :]])
 
 
 def _find_edge_left(ring: np.ndarray, x: int, y: int) -> tuple[int, np.ndarray]:

@@ -106,7 +106,6 @@ _WIDTHS = np.array([3, 4, 8, 16])
 _LONGEST = 1 << 16  # of one run
 _N_VALUE_BITS = 8
 _N_CHANNELS = 4
-_POWERS = 1 << np.arange(31, -1, -1)  # of the bits of a number
 
 
 def encode_brush(mask: np.ndarray) -> list[int]:
@@ -140,30 +139,27 @@ def decode_brush(stream: Sequence[int], height: int, width: int) -> np.ndarray:
         end = place + 1 + reader.read(widths[reader.read(2)])
         if end > n_bytes:
             raise BadInputError("the runs of a brush are longer than its picture; export the task again")
-        values[place:end] = reader.read(_N_VALUE_BITS) if is_run else reader.read_bytes(end - place)
+        if is_run:
+            values[place:end] = reader.read(_N_VALUE_BITS)
+        else:
+            values[place:end] = np.frombuffer(reader.read(8 * (end - place)).to_bytes(end - place, "big"), np.uint8)
         place = end
     return values.reshape(height, width, _N_CHANNELS)[..., 3] >= 128
 
 
 class _BitReader:
-    """Numbers of any width up to 32 bits from a byte string, highest bit first."""
+    """Numbers of any width from a byte string, highest bit first."""
 
     def __init__(self, data: bytes) -> None:
-        self._bits = np.unpackbits(np.frombuffer(data, np.uint8))
-        self._place = 0
-
-    def _take(self, n_bits: int) -> np.ndarray:
-        bits = self._bits[self._place : self._place + n_bits]
-        if len(bits) < n_bits:
-            raise BadInputError("a brush ends before its picture is full; export the task again")
-        self._place += n_bits
-        return bits
+        self._data, self._place = data, 0
 
     def read(self, n_bits: int) -> int:
-        return int(self._take(n_bits) @ _POWERS[-n_bits:])
-
-    def read_bytes(self, n_bytes: int) -> np.ndarray:
-        return np.packbits(self._take(8 * n_bytes))
+        first, end = self._place // 8, self._place + n_bits
+        last = -(-end // 8)
+        if last > len(self._data):
+            raise BadInputError("a brush ends before its picture is full; export the task again")
+        self._place = end
+        return int.from_bytes(self._data[first:last], "big") >> (8 * last - end) & ((1 << n_bits) - 1)
 
 
 def _split_runs(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,8 +6,8 @@ COCO's ``annotations/instances_<subset>.json`` holds images and masks, ``results
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,39 +15,29 @@ import numpy as np
 
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_rle
-from segvote.io.exports.base import (
-    ExportOptions,
-    RecordFile,
-    Split,
-    list_parts,
-    measure_box,
-    open_records,
-    place_image,
-)
+from segvote.io.exports.base import ExportOptions, Split, list_parts, measure_box, open_records, place_image
 from segvote.io.names import FileNamer, check_name
 from segvote.types import Annotation, Part
 
 # COCO -----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Shape:
-    """COCO entry of one part of an image, far smaller than its mask."""
-
-    label: str
-    area: int  # pixels
-    box: tuple[int, int, int, int]  # left, top, width, height
-    segmentation: Any  # run lengths, or outlines with holes bridged
-    track_id: int | None = None
+Shape = dict[str, Any]  # COCO entry of one part of an image, without ids; far smaller than its mask
 
 
-def measure_shape(part: Part, polygons: bool = False) -> Shape:
-    """The shape of a part that is not empty."""
+def measure_shape(part: Part, labels: Sequence[str], polygons: bool = False) -> Shape:
+    """The shape of a part that is not empty: run lengths, or outlines with holes bridged."""
     if polygons:
         segmentation: Any = [ring.ravel().tolist() for ring in list_outlines(part.mask)]
     else:
         segmentation = encode_rle(part.mask)
-    return Shape(part.label, int(np.count_nonzero(part.mask)), measure_box(part.mask), segmentation, part.track_id)
+    return {
+        "area": int(np.count_nonzero(part.mask)),
+        "bbox": list(measure_box(part.mask)),
+        "category_id": labels.index(part.label) + 1,
+        "segmentation": segmentation,
+        **({} if part.track_id is None else {"track_id": part.track_id}),
+    }
 
 
 def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
@@ -67,71 +57,53 @@ def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportO
             subset = split.choose(annotation)
             place_image(annotation, folder / "images" / subset / check_name(annotation.name), options)
             parts = list_parts(annotation, options)
-            image_id = files[subset].add(annotation, [measure_shape(part, options.polygons) for part in parts])
+            shapes = [measure_shape(part, options.labels, options.polygons) for part in parts]
+            image_id = files[subset](annotation, shapes)
             for part in parts:
-                record = _describe_shape(measure_shape(part), image_id, options)
-                results[subset].add({**record, "score": float(part.score)})
+                result = measure_shape(part, options.labels)
+                del result["area"]
+                results[subset].add({**result, "image_id": image_id, "score": float(part.score)})
     return folder if options.val_share else paths["default"]
 
 
-class CocoFile:
-    """A COCO file that takes one image at a time; ids count from 1; made by `open_coco_file`."""
-
-    def __init__(self, records: RecordFile, options: ExportOptions) -> None:
-        self.images: list[dict[str, Any]] = []
-        self._records, self._options = records, options
-        self._n_parts = 0
-
-    def add(self, annotation: Annotation, shapes: Iterable[Shape]) -> int:
-        """Write an image, with or without shapes; returns its id."""
-        image_id = len(self.images) + 1
-        size = {"height": annotation.height, "width": annotation.width}
-        self.images.append({"id": image_id, "file_name": annotation.name, **size})
-        for shape in shapes:
-            self._n_parts += 1
-            record = _describe_shape(shape, image_id, self._options)
-            self._records.add({**record, "id": self._n_parts, "area": shape.area, "iscrowd": 0})
-        return image_id
-
-
 @contextlib.contextmanager
-def open_coco_file(path: Path, options: ExportOptions) -> Iterator[CocoFile]:
-    """Write one COCO file, whole or not at all."""
+def open_coco_file(path: Path, options: ExportOptions) -> Iterator[Callable[[Annotation, Iterable[Shape]], int]]:
+    """Write one COCO file, whole or not at all; gives a function that adds an image and returns its id, from 1."""
+    images: list[dict[str, Any]] = []
+    shape_ids = itertools.count(1)
     with open_records(path, "annotations") as records:
-        file = CocoFile(records, options)
-        yield file
+
+        def add(annotation: Annotation, shapes: Iterable[Shape]) -> int:
+            image_id, size = len(images) + 1, {"height": annotation.height, "width": annotation.width}
+            images.append({"id": image_id, "file_name": annotation.name, **size})
+            for shape in shapes:
+                records.add({**shape, "id": next(shape_ids), "image_id": image_id, "iscrowd": 0})
+            return image_id
+
+        yield add
         names = enumerate(options.labels, 1)
         categories = [{"id": number, "name": name, "supercategory": ""} for number, name in names]
         info = {"description": "masks by segvote", "version": options.model_version}
-        records.tail = {"images": file.images, "categories": categories, "info": info, "licenses": []}
+        records.tail = {"images": images, "categories": categories, "info": info, "licenses": []}
 
 
-def write_coco_file(annotations: Iterable[Annotation], path: Path, options: ExportOptions) -> Path:
+def write_coco_file(annotations: Iterable[Annotation], path: Path, options: ExportOptions) -> None:
     """Write one COCO file: ids from 1 in the order given; images without annotation stay listed."""
-    shapes = (
-        (annotation, [measure_shape(part, options.polygons) for part in list_parts(annotation, options)])
+    measured = (
+        (
+            annotation,
+            [measure_shape(part, options.labels, options.polygons) for part in list_parts(annotation, options)],
+        )
         for annotation in annotations
     )
-    return write_shapes(shapes, path, options)
+    write_shapes(measured, path, options)
 
 
-def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: Path, options: ExportOptions) -> Path:
+def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: Path, options: ExportOptions) -> None:
     """As `write_coco_file`, of images whose shapes are measured already."""
-    with open_coco_file(path, options) as file:
+    with open_coco_file(path, options) as add:
         for annotation, shapes in measured:
-            file.add(annotation, shapes)
-    return path
-
-
-def _describe_shape(shape: Shape, image_id: int, options: ExportOptions) -> dict[str, Any]:
-    track = {} if shape.track_id is None else {"track_id": shape.track_id}
-    return {
-        "bbox": list(shape.box),
-        "category_id": options.labels.index(shape.label) + 1,
-        "image_id": image_id,
-        "segmentation": shape.segmentation,
-        **track,
-    }
+            add(annotation, shapes)
 
 
 # Datumaro -------------------------------------------------------------------------------------------------------------

@@ -8,9 +8,8 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 import cv2
@@ -91,25 +90,6 @@ def _clean(text: str) -> str:
 # Videos ---------------------------------------------------------------------------------------------------------------
 
 
-class TrackFile:
-    """Takes the masks of a video's frames in order; made by `open_track_file`."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._last = ""
-
-    def add(self, frame: int, mask: np.ndarray) -> None:
-        """Add the outline of frame `frame`, of a (h, w) bool mask; without one the track is outside the picture."""
-        points = _outline_largest(mask)
-        outside = int(not points)
-        self._last = points or self._last
-        if self._last:  # a track cannot begin outside the picture
-            self._file.write(
-                f'    <polygon frame="{frame}" keyframe="1" outside="{outside}" occluded="0" '
-                f'points="{self._last}" z_order="0"></polygon>\n'
-            )
-
-
 def _outline_largest(mask: np.ndarray) -> str:
     """Points of the outline of the largest 8-connected region, of its largest 4-connected part; none without one."""
     if not mask.any():
@@ -123,15 +103,32 @@ def _outline_largest(mask: np.ndarray) -> str:
 
 
 @contextlib.contextmanager
-def open_track_file(path: Path, name: str, label: str, size: tuple[int, int]) -> Iterator[TrackFile]:
-    """Write the track of one video, whole or not at all; `size` is (height, width) of its frames."""
+def open_track_file(
+    path: Path, name: str, label: str, size: tuple[int, int]
+) -> Iterator[Callable[[int, np.ndarray], None]]:
+    """Write the track of one video, whole or not at all; `size` is (height, width) of its frames.
+
+    Gives a function that takes the number and the (h, w) bool mask of each frame, in order.
+    """
     height, width = size
+    last = ""
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n", errors="replace") as file:
+
+        def add(frame: int, mask: np.ndarray) -> None:
+            nonlocal last
+            points = _outline_largest(mask)
+            last = points or last
+            if last:  # a track cannot begin outside the picture
+                file.write(
+                    f'    <polygon frame="{frame}" keyframe="1" outside="{int(not points)}" occluded="0" '
+                    f'points="{last}" z_order="0"></polygon>\n'
+                )
+
         file.write(
             f"{HEAD}  <meta><task><name>{escape(name)}</name><mode>interpolation</mode><overlap>0</overlap>"
             f"<labels><label><name>{escape(label)}</name><attributes></attributes></label></labels>"
             f"<original_size><width>{width}</width><height>{height}</height></original_size></task></meta>\n"
             f'  <track id="0" label={quoteattr(label)} source="auto">\n'
         )
-        yield TrackFile(file)
+        yield add
         file.write("  </track>\n</annotations>\n")

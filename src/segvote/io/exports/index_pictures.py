@@ -38,10 +38,10 @@ MOST_INSTANCES = 1000  # of one class in one Cityscapes image
 
 
 def paint_numbers(
-    annotation: Annotation, parts: Iterable[Part], numbers: Iterable[int], unsure: int = UNSURE
+    annotation: Annotation, parts: Iterable[Part], numbers: Iterable[int], unsure: int = UNSURE, dtype: type = np.uint8
 ) -> np.ndarray:
-    """(h, w) int32 with each part's number on its pixels, 0 elsewhere; later parts and then `unsure` pixels win."""
-    indices = np.zeros((annotation.height, annotation.width), np.int32)
+    """(h, w) with each part's number on its pixels, 0 elsewhere; later parts and then `unsure` pixels win."""
+    indices: np.ndarray = np.zeros((annotation.height, annotation.width), dtype)
     for part, number in zip(parts, numbers, strict=True):
         indices[part.mask] = number
     if annotation.unsure is not None:
@@ -49,12 +49,12 @@ def paint_numbers(
     return indices
 
 
-def _number_classes(annotation: Annotation, parts: Sequence[Part], options: ExportOptions) -> list[int]:
-    """Number of each part's class, from 1."""
+def _paint_classes(annotation: Annotation, parts: Sequence[Part], options: ExportOptions) -> np.ndarray:
+    """(h, w) uint8 with the number of each part's class, from 1."""
     numbers = [options.labels.index(part.label) + 1 for part in parts]
     if max(numbers, default=0) > MOST_NUMBERS:
         raise BadInputError(f"{annotation.name}: a picture holds at most {MOST_NUMBERS} labels; export fewer at a time")
-    return numbers
+    return paint_numbers(annotation, parts, numbers)
 
 
 def make_voc_palette() -> np.ndarray:
@@ -73,21 +73,19 @@ def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOp
     With several labels also ``classes/<image>.png`` with their numbers from 1 on.
     """
     namer = FileNamer()
-    namer.choose_stem("classes")  # an image of that name would be in the way of the folder
+    namer.choose_stem("classes")  # reserved for the folder of class numbers
     rows: list[dict[str, Any]] = []
     for annotation in annotations:
         first, slash, rest = annotation.name.partition("/")
-        is_in_the_way = slash and fold_name(first) == "classes"  # of the folder of class numbers
-        file_name = f"{namer.choose_stem(f'{first}~/{rest}' if is_in_the_way else annotation.name)}.png"
+        is_reserved = slash and fold_name(first) == "classes"
+        file_name = f"{namer.choose_stem(f'{first}~/{rest}' if is_reserved else annotation.name)}.png"
         parts = list_parts(annotation, options)
         for part in parts:
             measured = {"label": part.label, "score": float(part.score), "area": int(part.mask.sum())}
             rows.append({"image": annotation.name, "mask": file_name, **measured})
-        objects = paint_numbers(annotation, parts, [OBJECT] * len(parts), IGNORE)
-        write_mask(folder / file_name, objects.astype(np.uint8))
+        write_mask(folder / file_name, paint_numbers(annotation, parts, [OBJECT] * len(parts), IGNORE))
         if len(options.labels) > 1:
-            classes = paint_numbers(annotation, parts, _number_classes(annotation, parts, options))
-            write_mask(folder / "classes" / file_name, classes.astype(np.uint8))
+            write_mask(folder / "classes" / file_name, _paint_classes(annotation, parts, options))
     write_csv(folder / "scores.csv", rows, ["image", "mask", "label", "score", "area"])
     return folder
 
@@ -118,12 +116,12 @@ def _write_voc_masks(annotation: Annotation, folder: Path, stem: str, options: E
     parts = list_parts(annotation, options)
     if len(parts) > MOST_NUMBERS:
         raise BadInputError(f"{annotation.name}: VOC holds at most {MOST_NUMBERS} objects; raise the smallest area")
-    numbers = {
-        "SegmentationClass": _number_classes(annotation, parts, options),
-        "SegmentationObject": range(1, len(parts) + 1),
+    painted = {
+        "SegmentationClass": _paint_classes(annotation, parts, options),
+        "SegmentationObject": paint_numbers(annotation, parts, range(1, len(parts) + 1)),
     }
-    for kind, values in numbers.items():
-        picture = Image.fromarray(paint_numbers(annotation, parts, values).astype(np.uint8))
+    for kind, numbers in painted.items():
+        picture = Image.fromarray(numbers)
         picture.putpalette(make_voc_palette().ravel().tolist())
         write_bytes(folder / kind / f"{stem}.png", encode_png(picture))
 
@@ -154,13 +152,13 @@ def write_cityscapes(annotations: Iterable[Annotation], folder: Path, options: E
 
 def _write_city_masks(annotation: Annotation, base: Path, options: ExportOptions) -> None:
     parts = list_parts(annotation, options)
-    train_ids = paint_numbers(annotation, parts, _number_classes(annotation, parts, options))
+    train_ids = _paint_classes(annotation, parts, options)
     ids = _number_labels(options.labels)
     classes = [ids[part.label] for part in parts]
     pictures = {
-        "labelIds": paint_numbers(annotation, parts, classes).astype(np.uint8),
-        "labelTrainIds": train_ids.astype(np.uint8),
-        "instanceIds": paint_numbers(annotation, parts, _number_objects(classes)).astype(np.uint16),
+        "labelIds": paint_numbers(annotation, parts, classes),
+        "labelTrainIds": train_ids,
+        "instanceIds": paint_numbers(annotation, parts, _number_objects(classes), dtype=np.uint16),
         "color": make_voc_palette()[train_ids],
     }
     for kind, array in pictures.items():
@@ -170,7 +168,7 @@ def _write_city_masks(annotation: Annotation, base: Path, options: ExportOptions
 def _number_labels(names: Sequence[str]) -> dict[str, int]:
     others, most = [name for name in names if name not in CITYSCAPES_IDS], LAST_FREE_ID - FIRST_FREE_ID + 1
     if len(others) > most:
-        raise BadInputError(f"Cityscapes has room for {most} new classes, got {len(others)}; export fewer at a time")
+        raise BadInputError(f"Cityscapes takes at most {most} new classes, got {len(others)}; export fewer at a time")
     return CITYSCAPES_IDS | {name: number for number, name in enumerate(others, FIRST_FREE_ID)}
 
 
@@ -210,9 +208,8 @@ def write_hugging_face(annotations: Iterable[Annotation], folder: Path, options:
             subset, stem = split.choose(annotation), namer.choose_flat_stem(annotation.name)
             picture = f"{stem}{PurePosixPath(annotation.name).suffix}"
             place_image(annotation, folder / subset / picture, options)
-            parts = list_parts(annotation, options)
-            classes = paint_numbers(annotation, parts, _number_classes(annotation, parts, options))
-            write_mask(folder / subset / f"masks/{stem}.png", classes.astype(np.uint8))
+            classes = _paint_classes(annotation, list_parts(annotation, options), options)
+            write_mask(folder / subset / f"masks/{stem}.png", classes)
             names = {} if options.images == "none" else {"file_name": picture}
             rows[subset].write(json.dumps({**names, "mask_file_name": f"masks/{stem}.png"}) + "\n")
     write_json(folder / "id2label.json", dict(enumerate(["background", *options.labels])))

@@ -22,7 +22,15 @@ _MAX_RATIO = 1000  # an archive that unpacks to more than this many times its si
 
 def read_any(path: Path | str) -> Iterator[Annotation]:
     """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of COCO or labelme files, or a ZIP of one."""
-    return _name_file(_open_any(Path(path)), Path(path))
+    path = Path(path)
+    if path.is_dir():
+        subsets = sorted(path.glob("annotations/instances_*.json"))
+        found = itertools.chain.from_iterable(map(_read_file, subsets)) if subsets else read_labelme(path)
+    elif not path.is_file():
+        raise BadInputError(f"expected a file of annotations, got {path}, which is absent; check the name")
+    else:
+        found = _read_archive(path) if zipfile.is_zipfile(path) else _read_file(path)
+    return _name_file(found, path)
 
 
 def _name_file(annotations: Iterator[Annotation], path: Path) -> Iterator[Annotation]:
@@ -33,17 +41,6 @@ def _name_file(annotations: Iterator[Annotation], path: Path) -> Iterator[Annota
         if str(path) in str(error):
             raise
         raise BadInputError(f"{path}: {error}") from error
-
-
-def _open_any(path: Path) -> Iterator[Annotation]:
-    if path.is_dir():
-        subsets = sorted(path.glob("annotations/instances_*.json"))
-        return itertools.chain.from_iterable(map(_read_file, subsets)) if subsets else read_labelme(path)
-    if not path.is_file():
-        raise BadInputError(f"expected a file of annotations, got {path}, which is absent; check the name")
-    if zipfile.is_zipfile(path):
-        return _read_archive(path)
-    return _read_file(path)
 
 
 def _read_file(path: Path) -> Iterator[Annotation]:

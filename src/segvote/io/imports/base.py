@@ -19,7 +19,7 @@ from segvote.io.encodings.polygons import rasterise
 from segvote.io.names import encode_name
 from segvote.io.tables import convert_record
 from segvote.memory_budget import check_budget
-from segvote.types import Part
+from segvote.types import Annotation, Part
 
 Kind = TypeVar("Kind")
 
@@ -79,13 +79,6 @@ def read_schema(data: Any, kind: type[Kind], where: str, strict: bool = True) ->
     return convert_record(data, kind, where, BadInputError, "export the file again", strict)
 
 
-def check_size(height: int, width: int, where: str) -> tuple[int, int]:
-    """(height, width); `BadInputError` for more pixels than segvote reads."""
-    if height * width > MAX_PIXELS:
-        raise BadInputError(f"{where}: {width} x {height} pixels are more than {MAX_PIXELS}; make the image smaller")
-    return height, width
-
-
 def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> np.ndarray:
     """(height, width) bool: the union of closed rings, each a list of points or a flat list x, y, x, y, …"""
     mask = np.zeros((height, width), bool)
@@ -97,22 +90,23 @@ def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> 
     return mask
 
 
-class PartJoiner:
-    """Joins the shapes of one image to one mask per label as they come: a thousand shapes need the memory of one."""
+def join_shapes(
+    name: str, height: int, width: int, shapes: Iterable[tuple[str, np.ndarray, float | None]], where: str
+) -> Annotation:
+    """The annotation of an image: its shapes (label, (height, width) bool mask, score) joined to one part per label.
 
-    def __init__(self, height: int, width: int, where: str) -> None:
-        self._shape, self._where = (height, width), where
-        self._masks: dict[str, np.ndarray] = {}
-        self._scores: dict[str, list[float]] = {}
-
-    def add(self, label: str, mask: np.ndarray, score: float | None = None) -> None:
-        """Join one more shape, (height, width) bool; without a score it counts as 1."""
-        if label not in self._masks:
-            check_budget((len(self._masks) + 1) * mask.size, f"{self._where}, {len(self._masks) + 1} labels")
-            self._masks[label] = np.zeros(self._shape, bool)
-        self._masks[label] |= mask
-        self._scores.setdefault(label, []).append(1.0 if score is None else score)
-
-    def join(self) -> tuple[Part, ...]:
-        """One part per label, in the order in which they came, with the highest of its scores."""
-        return tuple(Part(label, mask, max(self._scores[label])) for label, mask in self._masks.items())
+    Shapes are joined as they come: a thousand need the memory of one. A part has the highest score of its shapes; a
+    shape without one counts as 1.
+    """
+    if height * width > MAX_PIXELS:
+        raise BadInputError(f"{where}: {width} x {height} pixels are more than {MAX_PIXELS}; make the image smaller")
+    masks: dict[str, np.ndarray] = {}
+    scores: dict[str, list[float]] = {}
+    for label, mask, score in shapes:
+        if label not in masks:
+            check_budget((len(masks) + 1) * mask.size, f"{where}, {len(masks) + 1} labels")
+            masks[label], scores[label] = np.zeros((height, width), bool), []
+        masks[label] |= mask
+        scores[label].append(1.0 if score is None else score)
+    parts = tuple(Part(label, mask, max(scores[label])) for label, mask in masks.items())
+    return Annotation(name, height, width, parts)

@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import decode_rle
-from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, read_schema
+from segvote.io.imports.base import clean_name, fill_polygons, join_shapes, read_schema
 from segvote.io.tables import Finite, Size, Whole
 from segvote.types import Annotation
 
@@ -76,9 +76,10 @@ def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
     for shape in file.annotations:
         shapes[shape.image_id].append(shape)
     _check_listed(shapes.keys(), file.images, where)
-    for images in _group_images(file.images, where):
-        found = [shape for image in images for shape in shapes[image.id]]
-        yield _read_image(images[0], found, labels, f"{where}, {images[0].file_name}")
+    for name, (image, *others) in _group_images(file.images, where).items():
+        place = f"{where}, {image.file_name}"
+        found = _read_shapes(image, [shape for one in (image, *others) for shape in shapes[one.id]], labels, place)
+        yield join_shapes(name, image.height, image.width, found, place)
 
 
 def _check_listed(ids: Any, images: Sequence[_Named], where: str) -> None:
@@ -86,25 +87,24 @@ def _check_listed(ids: Any, images: Sequence[_Named], where: str) -> None:
         raise BadInputError(f"{where}: annotations of images that are not listed: {sorted(map(str, strays))[:5]!s:.80}")
 
 
-def _group_images(images: list[_Image], where: str) -> list[list[_Image]]:
-    """Images of one name together, in the order of their first."""
+def _group_images(images: list[_Image], where: str) -> dict[str, list[_Image]]:
+    """Images by their clean name, in the order of the first of each name."""
     groups: dict[str, list[_Image]] = defaultdict(list)
     for image in images:
         groups[clean_name(image.file_name)].append(image)
     for name, same in groups.items():
         if len({(image.width, image.height) for image in same}) > 1:
             raise BadInputError(f"{where}: {name} is listed with several sizes; export the file again")
-    return list(groups.values())
+    return groups
 
 
-def _read_image(image: _Image, shapes: list[_Shape], labels: dict[Id, str], where: str) -> Annotation:
-    height, width = check_size(image.height, image.width, where)
-    joiner = PartJoiner(height, width, where)
+def _read_shapes(
+    image: _Image, shapes: list[_Shape], labels: dict[Id, str], where: str
+) -> Iterator[tuple[str, np.ndarray, float | None]]:
     for shape in shapes:
         if shape.category_id not in labels:
             raise BadInputError(f"{where}: category {shape.category_id!r:.60} is not listed; export the file again")
-        joiner.add(labels[shape.category_id], _read_mask(shape, height, width, where), shape.score)
-    return Annotation(clean_name(image.file_name), height, width, joiner.join())
+        yield labels[shape.category_id], _read_mask(shape, image.height, image.width, where), shape.score
 
 
 def _read_mask(shape: _Shape, height: int, width: int, where: str) -> np.ndarray:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from segvote.errors import BadInputError, SegvoteError
 from segvote.io.encodings.rle import fill_runs
 from segvote.io.files import open_regular
-from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, read_schema
+from segvote.io.imports.base import clean_name, fill_polygons, join_shapes, read_schema
 from segvote.io.tables import Count, Finite, Size
 from segvote.types import Annotation
 
@@ -69,16 +69,17 @@ def _parse(file: BinaryIO, where: str) -> Iterator[Annotation]:
 def _read_image(element: Element, where: str) -> Annotation:
     where = f"{where}, {element.get('name')}"
     image = _read(element.attrib, _Image, where)
-    height, width = check_size(image.height, image.width, where)
-    joiner = PartJoiner(height, width, where)
+    return join_shapes(clean_name(image.name), image.height, image.width, _read_shapes(element, image, where), where)
+
+
+def _read_shapes(element: Element, image: _Image, where: str) -> Iterator[tuple[str, np.ndarray, float | None]]:
     for shape in element:
         if shape.tag in _REFUSED:
             raise BadInputError(f"{where}: a <{shape.tag}> is no mask; export the file with masks or polygons")
         if shape.tag in ("mask", "polygon"):
-            mask = (_read_mask if shape.tag == "mask" else _read_polygon)(shape, height, width, where)
+            mask = (_read_mask if shape.tag == "mask" else _read_polygon)(shape, image.height, image.width, where)
             text = (shape.findtext("attribute[@name='score']") or "").strip()
-            joiner.add(shape.get("label", ""), mask, _read(text, Finite, where) if text else None)
-    return Annotation(clean_name(image.name), height, width, joiner.join())
+            yield shape.get("label", ""), mask, _read(text, Finite, where) if text else None
 
 
 def _read_mask(shape: Element, height: int, width: int, where: str) -> np.ndarray:

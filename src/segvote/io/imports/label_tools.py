@@ -18,7 +18,7 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import decode_brush
-from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, read_schema
+from segvote.io.imports.base import clean_name, fill_polygons, join_shapes, read_schema
 from segvote.io.tables import Finite, Size, Whole, read_json
 from segvote.types import Annotation
 
@@ -98,11 +98,11 @@ def _read_task(data: dict[str, Any], drawn: _Drawn, where: str) -> Annotation:
     shapes = [result for result in drawn.result if result.is_shape(where)]
     height, width = _read_size(shapes, data, where)
     labels = {one.id: label for one in drawn.result if (label := one.value.find_label())}
-    joiner = PartJoiner(height, width, where)
-    for shape in shapes:
-        label = shape.value.find_label() or labels.get(shape.id, "")
-        joiner.add(label, _read_mask(shape, height, width, where), shape.score)
-    return Annotation(_find_name(data, where), height, width, joiner.join())
+    found = (
+        (one.value.find_label() or labels.get(one.id, ""), _read_mask(one, height, width, where), one.score)
+        for one in shapes
+    )
+    return join_shapes(_find_name(data, where), height, width, found, where)
 
 
 def _find_name(data: dict[str, Any], where: str) -> str:
@@ -120,7 +120,7 @@ def _read_size(shapes: list[_Result], data: dict[str, Any], where: str) -> tuple
     if len(sizes) > 1:
         raise BadInputError(f"{where}: shapes of one image have different sizes; export the task again")
     size = sizes.pop()
-    return check_size(*read_schema(size, tuple[Size, Size], where), where) if shapes or any(size) else (0, 0)
+    return read_schema(size, tuple[Size, Size], where) if shapes or any(size) else (0, 0)
 
 
 def _read_mask(shape: _Result, height: int, width: int, where: str) -> np.ndarray:
@@ -170,14 +170,11 @@ def read_labelme(path: Path | str) -> Iterator[Annotation]:
 def _read_labelme_file(path: Path, folder: Path) -> Annotation:
     where = str(path)
     file = read_schema(read_json(path), _LabelmeFile, where)
-    height, width = check_size(file.height, file.width, where)
     name = clean_name(file.segvote_name or file.path)
     if folder.parts and not file.segvote_name:
         name = (folder / Path(name).name).as_posix()
-    joiner = PartJoiner(height, width, where)
-    for shape in file.shapes:
-        joiner.add(shape.label, _read_shape(shape, height, width, where), shape.score)
-    return Annotation(name, height, width, joiner.join())
+    shapes = ((one.label, _read_shape(one, file.height, file.width, where), one.score) for one in file.shapes)
+    return join_shapes(name, file.height, file.width, shapes, where)
 
 
 def _read_shape(shape: _LabelmeShape, height: int, width: int, where: str) -> np.ndarray:

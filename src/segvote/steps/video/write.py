@@ -71,15 +71,15 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
     track_path = run.path / "tracks" / f"{record.stem}.cvat.xml"
     with (
         open_film_writer(get_film_path(run, record.stem)) as film,
-        open_track_file(track_path, record.name, settings.label, size) as track,
+        open_track_file(track_path, record.name, settings.label, size) as add_to_track,
     ):
         for stem, drawn in zip(stems, frames, strict=False):
             write_mask(run.mask_path(f"{record.stem}/{stem}"), drawn.mask, durable=False)
-            track.add(drawn.frame.index, drawn.mask)
+            add_to_track(drawn.frame.index, drawn.mask)
             shown = resize_image(drawn.frame.image, FILM_SIZE)
             film.write(blend_mask(shown, resize_labels(drawn.mask, shown.shape[:2])), drawn.frame.time)
             part = Part(settings.label, drawn.mask, track_id=TRACK)
-            shapes.append(measure_shape(part) if drawn.mask.any() else None)
+            shapes.append(measure_shape(part, [settings.label]) if drawn.mask.any() else None)
             moments.append(measure_moment(drawn))
             if drawn.frame.index == keys.arrays["poster"]:
                 _write_poster(run, record.stem, drawn)
