@@ -17,8 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from confidence import AS_IT_IS, draw, misfile
-from segvote.method import SegmentTable, VoteParams
 from segvote.method.confidence import vote_and_judge
+from segvote.method.hypotheses import VoteParams
+from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, decide_vote, vote
 from segvote.report.tables import format_markdown
 from suite import SuiteArrays, load_suite, make_parser
