@@ -29,12 +29,6 @@ def calibration():
     return fit_calibration(np.where(TAGS, 1.0, 0.0) + rng.normal(0, 0.4, size=20), TAGS)
 
 
-def test_the_p_value_counts_the_negatives_that_score_as_high():
-    negatives = np.array([0.1, 0.2, 0.3, 0.4])
-    found = fit_calibration(np.concatenate([negatives, [0.9]]), np.array([False] * 4 + [True]))
-    assert measure_p_value(np.array([0.0, 0.3, 0.35, 0.5]), found.negatives).tolist() == [1.0, 0.6, 0.4, 0.2]
-
-
 @given(st.floats(0.001, 0.999), st.integers(0, 1000))
 def test_scores_above_the_threshold_have_small_p_values(rate, seed):
     rng = np.random.default_rng(seed)

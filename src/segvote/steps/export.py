@@ -93,16 +93,8 @@ def export(
     write = EXPORTS[format]
     if not 0 <= unsure <= 1:
         raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
-    options = ExportOptions(
-        (),
-        polygons=polygons,
-        instances=instances,
-        min_area=min_area,
-        images=images,
-        val_share=val_share,
-        boxes=boxes,
-        model_version=f"segvote {__version__}",
-    )
+    version = f"segvote {__version__}"
+    options = ExportOptions((), polygons, instances, min_area, images, val_share, boxes, version)
     with (
         choose_progress(progress) as report,
         open_run(run, report) as opened,

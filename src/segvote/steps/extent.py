@@ -27,7 +27,7 @@ from segvote.steps.write import Decision, draw_task, list_tasks, write_pictures,
 
 
 def change_extent(run: Run | Path | str, level: int, image: str = "", resources: Resources = Resources()) -> Run:
-    """Choose an extent for all images, or one, and write the files anew; see `segvote.set_extent`.
+    """Choose an extent for all images, or one, and rewrite the files; see `segvote.set_extent`.
 
     The choice is an action of the run's log of corrections: it can be undone on the review page, and later commands
     follow it. Corrections that were not voted on yet take part.
@@ -42,8 +42,11 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
     with folder.lock():
         corrections = read_corrections(folder)
         is_current = run.record.key == make_result_key(run.settings, list_run_bags(run, corrections), corrections)
+        is_chosen = corrections.extent == level and not corrections.extents
+        if image:
+            is_chosen = corrections.extents.get(digest) == level
         # A repeated command is one choice: one undo takes it back.
-        if not _is_chosen(corrections, digest, level):
+        if not is_chosen:
             with closing(CorrectionLog(folder.corrections_path)) as log:
                 log.append(Action("extent", digest, image, level))
         elif is_current:
@@ -54,13 +57,6 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
     return update_run(folder.path, resources)
 
 
-def _is_chosen(corrections: Corrections, digest: str, level: int) -> bool:
-    """Whether the level is the chosen one, of an image or (without a digest) of all images."""
-    if digest:
-        return corrections.extents.get(digest) == level
-    return corrections.extent == level and not corrections.extents
-
-
 def check_level(level: int) -> int:
     """Refuse a number that is no level; returns the level."""
     if not 1 <= level <= N_LEVELS:
@@ -68,23 +64,25 @@ def check_level(level: int) -> int:
     return level
 
 
-def read_extents(run: Run) -> tuple[Extents, np.ndarray]:
-    """The nested selections of a run, and the scores (n_segments,) that they were found on."""
-    path, n_segments = run.folder.extents_path, int(run.offsets[-1])
-    arrays = read_arrays(path)
-    if not {"levels", "thresholds", "shares", "scores"} <= arrays.keys() or len(arrays["levels"]) != n_segments:
-        raise DamagedFileError(f"{path} does not belong to this run.json; annotate again")
-    return Extents(arrays["levels"], arrays["thresholds"], arrays["shares"]), arrays["scores"]
-
-
 def decide_extents(run: Run, levels: np.ndarray, user_labels: np.ndarray | None) -> tuple[np.ndarray, ...]:
     """Thresholds (n_bags,), scores and selection (n_segments,) of a run of images at the level (n_bags,) of each."""
     if any(bag.n_frames for bag in run.bags):
         raise BadInputError("extents of videos are drawn by `segvote extent RUN LEVEL`, for all of their frames")
-    extents, scores = read_extents(run)
-    images = np.repeat(np.arange(len(run)), np.diff(run.offsets))
-    thresholds, raised, selected = decide_levels(extents, levels, scores, images)
+    path, n_segments = run.folder.extents_path, int(run.offsets[-1])
+    arrays = read_arrays(path)
+    if arrays.keys() != {"levels", "thresholds", "shares", "scores"} or len(arrays["levels"]) != n_segments:
+        raise DamagedFileError(f"{path} does not belong to this run.json; annotate again")
+    scores, images = arrays.pop("scores"), np.repeat(np.arange(len(run)), np.diff(run.offsets))
+    thresholds, raised, selected = decide_levels(Extents(**arrays), levels, scores, images)
     return thresholds, raised, selected if user_labels is None else apply_labels(selected, user_labels)
+
+
+def list_selections(run: Run) -> np.ndarray:
+    """(N_LEVELS, n_segments) bool: the selection of each level; none for videos and where levels were not stored."""
+    if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
+        return np.empty((0, int(run.offsets[-1])), bool)
+    levels = range(1, N_LEVELS + 1)
+    return np.array([decide_extents(run, np.full(len(run), level), None)[2] for level in levels])
 
 
 def draw_extent(run: Run, index: int, level: int) -> np.ndarray:

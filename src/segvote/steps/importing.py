@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -133,11 +134,8 @@ class _Reader:
     def _is_known(self, strokes: list[Action]) -> bool:
         """Whether the last correction of the image is the same: the file was imported before."""
         last = self.corrections.strokes.get(strokes[0].image, [])[-len(strokes) :]
-        one, other = (
-            [(action.kind, action.value, action.height, action.width, action.counts) for action in some]
-            for some in (last, strokes)
-        )
-        return one == other
+        fields = attrgetter("kind", "value", "height", "width", "counts")
+        return [*map(fields, last)] == [*map(fields, strokes)]
 
     def _is_changed(self, name: str, mask: np.ndarray) -> bool:
         index = self.numbers[name]

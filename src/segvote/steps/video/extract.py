@@ -119,7 +119,7 @@ def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Se
     """Segments and features of each key frame as of an image; returns the segments, see `join_key_frames`."""
     run, features_key = extractor.run, extractor.name_features(key)
     for frame in read_ahead(read_frames(bag.path, indices)):
-        read, name = partial(_show, frame.image), f"{bag.name}, frame {frame.index}"
+        read, name = partial(_get_frame, frame.image), f"{bag.name}, frame {frame.index}"
         segments = extractor.segment(name_key_frame(key, frame.index), read)
         extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], read, name)
     paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
@@ -129,8 +129,8 @@ def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Se
     return join_key_frames([run.segments_path(name_key_frame(key, index)) for index in indices])
 
 
-def _show(image: np.ndarray, size: int) -> tuple[np.ndarray, tuple[int, int]]:
-    """A frame in memory, at its own size, with height and width."""
+def _get_frame(image: np.ndarray, size: int) -> tuple[np.ndarray, tuple[int, int]]:
+    """A `Reader` of a frame in memory, which gives it at its own size."""
     return image, (image.shape[0], image.shape[1])
 
 
