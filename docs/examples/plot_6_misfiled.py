@@ -2,8 +2,8 @@
 Images in the wrong folder
 ==========================
 
-Two images without the cup are in the folder *with*. The run excludes them from the vote, and
-``diagnose`` lists them.
+Two images without the cup are in the folder *with*. ``diagnose`` finds them. With twenty or more images in each folder,
+``annotate`` also excludes such images from the vote.
 """
 
 import tempfile

@@ -111,7 +111,7 @@ def annotate(
         "border_prior", RESEARCH, "Background prior of segments on the image border; 1: none.", min=0.0, max=1.0
     ),
     exclude_mislabelled: bool = setting(
-        "exclude_mislabelled", RESEARCH, "Exclude *without* images that are likely mislabelled from the vote."
+        "exclude_mislabelled", RESEARCH, "Exclude images that are likely mislabelled from the vote."
     ),
     smoothing: float = setting(
         "smoothing", RESEARCH, "Share of similar adjacent segments in a segment's score; 0: none.", min=0.0, max=1.0
