@@ -1,4 +1,4 @@
-"""The worth of each ingredient of the method on every set of the suite. Last line JSON.
+"""The method with each ingredient changed or switched off, on every set of the suite. Last line JSON.
 
     python benchmarks/ablation.py [DATA] [--sets cows,tile-fray] [--out build/suite]
 
@@ -17,8 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from confidence import AS_IT_IS, draw, misfile
-from segvote.method import SegmentTable, VoteParams
 from segvote.method.confidence import vote_and_judge
+from segvote.method.hypotheses import VoteParams
+from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, decide_vote, vote
 from segvote.report.tables import format_markdown
 from suite import SuiteArrays, load_suite, make_parser

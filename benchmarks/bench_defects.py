@@ -5,7 +5,7 @@
 A SET holds ``with/``, ``without/`` and ``masks/``; ``made`` takes synthetic surfaces, 0.2 % of each damaged. All
 systems have half of the *without* images; the other half are the negatives of the image-level AUROC.
 
-- ``segvote``: `segvote annotate` in a process of its own. It decides alone (``miou``, ``corloc``).
+- ``segvote``: `segvote annotate` in its own process. It chooses its thresholds (``miou``, ``corloc``).
 - ``patchcore`` (Roth et al., 2022) sees no *with* image: cells of stride 8, each joined with the cell of stride 16 it
   lies in, both averaged over 3 x 3; a memory bank of the cells of *without* images thinned by a greedy coreset; the
   distance to the nearest of it, upsampled and blurred.

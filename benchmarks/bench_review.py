@@ -1,4 +1,4 @@
-"""The worth of corrections: CorLoc and mean IoU of the drawn masks after 0, 1, 10, 25, 50 and 100 actions.
+"""Simulated corrections: CorLoc and mean IoU of the drawn masks after 0, 1, 10, 25, 50 and 100 actions.
 
     python benchmarks/bench_review.py SET [SET ...] [--runs build/suite] [--ways segments-vote,pixels-vote] [--choose]
 
@@ -45,11 +45,9 @@ from segvote.run.strokes import Canvas
 from segvote.steps.reopening import reopen, vote
 from segvote.types import WITH
 
-# A person clicks a region when so much of it is of the kind that the click declares; and a correction is worth a
-# click when it gains so much of the image's IoU.
+# Least share of a region that must have the label of a click, and least gain in IoU of a correction.
 PURE, WORTH = 0.85, 0.01
-# How many pixels of the picture that was segmented a hand is off at most; and how many of the largest errors of each
-# kind the person compares.
+# Pixels of the segmented picture by which a hand may be off, and number of the largest errors of each kind compared.
 HAND, N_ERRORS = 2.0, 5
 OBJECT, BACKGROUND = 255, 0  # of the truth; other values are not judged
 EVERY = 5  # corrections from one vote to the next

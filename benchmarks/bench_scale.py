@@ -2,7 +2,7 @@
 
     python benchmarks/bench_scale.py [--quick] [--part 1000000]
 
-Every size runs in a process of its own, so that its peak memory is its own; quick: a twentieth of each size. The
+Each size runs in its own process, whose peak memory is measured; quick: a twentieth of each size. The
 segments are synthetic: a mixture of many kinds that vary in a few directions each, in bags of a hundred, with an object
 planted in the *with* bags beside one of the kinds, some of it looking like that kind, and in every fifth *without* bag
 a segment that looks like it.

@@ -230,7 +230,7 @@ def fit_pixels(folder: Path, names: Sequence[str], textons: np.ndarray) -> tuple
 def sample_pixels(
     folder: Path, name: str, textons: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Contrasts (8, n, 15), targets and weights (n,) of pixels on and off lines; a line weighs what people agree."""
+    """Contrasts (8, n, 15), targets and weights (n,) of pixels on and off lines; a line is weighted by agreement."""
     distances = np.stack([ndimage.distance_transform_edt(~drawn) for drawn in read_truths(folder, name)[1]])
     on, off = np.argwhere((distances == 0).any(axis=0)), np.argwhere((distances > FAR).all(axis=0))
     on, off = (rng.permutation(places)[:count] for places, count in ((on, N_NEAR), (off, N_FAR)))

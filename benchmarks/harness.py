@@ -77,13 +77,13 @@ def link_images(source: Path, target: Path, start: int | None = None, stop: int 
 
 
 def run_annotate(folder: Path, out: Path, jobs: int, *options: str) -> None:
-    """`segvote annotate` in a process of its own."""
+    """Run `segvote annotate` in its own process."""
     command = [sys.executable, "-m", "segvote", "annotate", str(folder / "with"), str(folder / "without")]
     subprocess.run([*command, "-o", str(out), "--jobs", str(jobs), *options], check=True, stdout=subprocess.DEVNULL)
 
 
 def run_alone(function: Callable[..., Result], *arguments: Any) -> Result:
-    """The result of a function in a process of its own, so that `read_peak` is that of the function."""
+    """Call a function in its own process, so that `read_peak` there is the peak of this call."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 

@@ -18,13 +18,13 @@ CELLS = [
     """\
 # Tutorial: from two folders to masks
 
-Everything `segvote` does on the command line, in Python, on small scenes that are made here. Runs in half a minute on
+The main commands of `segvote` in Python, on small synthetic scenes. Runs in half a minute on
 one core.
 
 ## Two folders
 
-`with/` holds images that show the object, a coffee cup; `without/` holds images that do not. Everything else occurs in
-both. There are masks, too, because the scenes are made; they are used only to see how well it went.""",
+`with/` contains images that show the object, a coffee cup; `without/` contains images that do not. Everything else
+occurs in both. The scenes come with exact masks, which are used only to measure the result.""",
     """\
 import os
 import tempfile
@@ -47,7 +47,7 @@ for row, name in zip(axes, ("with", "without")):
     """\
 ## Annotate
 
-One call, with a bar below the cell while it works. The settings are smaller than the defaults because the pictures are
+One call, with a progress bar below the cell. The settings are smaller than the defaults because the pictures are
 small.""",
     """\
 import segvote
@@ -56,14 +56,14 @@ settings = segvote.Settings(size=240, n_segments=100, label="cup")
 run = segvote.annotate("with", "without", "run", settings)
 run""",
     """\
-A run is a folder. It holds masks, heat maps, a COCO file, `report.html`, and everything later commands re-use. Called
-again, the same line does nothing twice.""",
+A run is a folder with masks, heat maps, a COCO file, `report.html`, and intermediate results that later commands
+reuse. The same line called again reuses all of them.""",
     """\
 for path in sorted(Path("run").glob("[!.]*")):
     print(path.name + "/" * path.is_dir())""",
     """\
-How far to trust the whole, and where to look first. `uncertainty` is 0 where scores have two clear levels;
-from 0.5 on, look at the mask.""",
+The confidence of the run, and the least certain images. `uncertainty` is near 0 where scores have two clear levels;
+check masks from 0.5 on.""",
     """\
 print(run.format_confidence())
 for image in sorted(run, key=lambda image: -image.uncertainty)[:4]:
@@ -75,23 +75,23 @@ figure.set_dpi(60)""",
     """\
 ## Evaluate
 
-Where there is truth, one can measure. *CorLoc* is the share of images whose mask overlaps the truth by more than half.
-The *limit* is the best that these segments could have given.""",
+With ground truth you can measure the masks. *CorLoc* is the share of images whose mask overlaps the ground truth by
+more than half. The *limit* is the best result that these segments allow.""",
     """\
 figures = segvote.evaluate(run, "masks").to_dict()
 for name in ("corloc", "miou", "limit_miou", "segment_ap"):
     print(f"{name:12} {figures[name]:.3f}")""",
     """\
-## Who voted
+## Explain a score
 
-Every score is a sum of votes, so it can be explained. Take the best segment of the first image: who voted for it?""",
+Every score is a sum of votes. These are the votes for and against the best segment of the first image:""",
     """\
 explanation = run.explain(0)
 print(f"score {explanation.score:+.3f}, object above {explanation.threshold:+.3f} in this image")
 for sign in (+1, -1):
     for line in explanation.list_best(sign)[:4]:
         print(f"{line.amount:+.4f}  {run.images[line.bag].name}, {line.place}")""",
-    "In pictures: the segment, and the four that gave it most.",
+    "The segment, and the four with the largest votes for it:",
     """\
 best = [(line.bag, line.segment) for line in explanation.list_best(+1)[:4]]
 figure, axes = plt.subplots(1, 5, figsize=(9, 1.7), dpi=75, layout="constrained")
@@ -101,11 +101,11 @@ for one, (bag, number) in zip(axes, [(0, explanation.segment), *best]):
     one.set_title(run.images[bag].name, fontsize=8)
     one.axis("off")""",
     """\
-## Images never seen
+## New images
 
-`predict` applies what was learned to a folder of unknown content. The false-positive rate is
-promised: of images *without* the object, at most this share is said to show it (as far as the twenty *without* images
-above can vouch for it). The probability says how sure it is: the one false positive below has a low one.""",
+`predict` applies the run to a folder of new images. The false-positive rate is approximately the share of images
+*without* the object that are predicted to show it, calibrated on the twenty *without* images
+above. The one false positive below has a low probability.""",
     """\
 write_scenes("new", make_scenes(n_with=4, n_without=4, seed=7, size=(240, 180), object_area=(0.05, 0.12)))
 Path("mixed").mkdir()
@@ -116,18 +116,20 @@ found = segvote.predict("run", "mixed", "predicted", false_positive_rate=0.05, n
 for image in found.images:
     print(f"{image.name:18} shows it: {'yes' if image.contains else 'no':4} probably {image.probability:.2f}")""",
     """\
-## Take the masks along
+## Export
 
-COCO is written by every run. Other tools have their own formats: `segvote.EXPORTS` lists them.""",
+Every run writes a COCO file. `segvote.EXPORTS` lists the other formats.""",
     """\
 print(", ".join(segvote.EXPORTS))
 print(segvote.export("run", "yolo"))""",
     """\
-## Where to go on
+## Next steps
 
-[Choosing images](choosing-images.md) makes more difference than any setting. [Reviewing](review.md) corrects what is
-wrong with clicks: `segvote.open_review(run)` opens the page from here, until you press the stop button. [Examples](auto_examples/index) has more to do, [the gallery](auto_gallery/index) shows how voting works. [Why did it select that?](why.md) answers
-what people ask.""",
+- [Choosing images](choosing-images.md) makes more difference than any setting.
+- [Review](review.md): correct masks with clicks. `segvote.open_review(run)` opens the page from a notebook, until
+  you press the stop button.
+- [Examples](auto_examples/index) and [the gallery](auto_gallery/index), which shows how voting works.
+- [Why did it select that?](why.md) answers common questions.""",
 ]
 
 

@@ -2,8 +2,8 @@
 Two folders to masks
 ====================
 
-Photographs of scikit-learn and scikit-image are arranged into scenes: half of them show a coffee cup, all show other things.
-Which part is the cup is not given.
+Pictures of scikit-learn and scikit-image are arranged into scenes. Half of the scenes show a coffee cup, all show
+other objects. The position of the cup is not given.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ settings = segvote.Settings(size=240, n_segments=100, label="cup")
 run = segvote.annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
 
 # %%
-# The run says how far to trust it, and knows what it is least sure of.
+# The confidence of the run, and its least certain images.
 
 print(run.format_confidence())
 for image in sorted(run, key=lambda one: -one.uncertainty)[:3]:
@@ -34,7 +34,7 @@ run.plot(0, grid[0])
 run.plot(7, grid[1])
 
 # %%
-# The folder holds the masks, a COCO file and a report. Where there is truth, measure:
+# The folder contains the masks, a COCO file and a report. With ground truth, masks can be measured:
 
 found = segvote.evaluate(run, folder / "masks").to_dict()
 print(f"CorLoc {found['corloc']:.2f}, mean IoU {found['miou']:.2f}; the segments allow {found['limit_miou']:.2f}")

@@ -2,8 +2,8 @@
 Microscopy: stained tissue
 ==========================
 
-A tissue section, brown where a protein is stained. Cut it into windows, sort these by whether they hold stain, and have
-the stained tissue outlined.
+A tissue section, brown where a protein is stained, is divided into windows. The windows are sorted by whether they
+contain stain; segvote outlines the stained tissue.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ corners = range(0, len(section) - side + 1, step)
 windows = [np.s_[top : top + side, left : left + side] for top in corners for left in corners]
 
 # %%
-# Sorting takes a person a minute. Here the colour does it: much brown, or none.
+# Sorting by hand takes a minute. Here the windows are sorted by colour: much brown, or none.
 
 brown = rgb2hed(section)[..., 2] > 0.06
 shown = [one for one in windows if 0.1 < brown[one].mean() < 0.9]

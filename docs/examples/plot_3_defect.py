@@ -2,8 +2,8 @@
 A defect: cracks in a wall
 ==========================
 
-Sixteen tiles of a brick wall are whole, sixteen have a crack. The bricks and the joints occur in both, the crack does not.
-The wall is a photograph of scikit-image; the cracks are drawn, so that one can measure.
+Sixteen tiles of a brick wall are whole, sixteen have a crack. The bricks and the joints occur in both, the crack does
+not. The wall is a photograph of scikit-image; the cracks are drawn, so that their masks are known.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ cracked = [cut_tile() * (1 - soft) + 35 * soft for soft in (gaussian(crack, 1.5)
 whole = [cut_tile() for _ in range(16)]
 
 # %%
-# Arrays go in, masks come out; nothing is left on disk.
+# ``annotate_images`` works on arrays in memory and writes no files.
 
 settings = segvote.Settings(size=side, n_segments=150)
 found = segvote.annotate_images(*([one.astype(np.uint8) for one in tiles] for tiles in (cracked, whole)), settings)
@@ -51,7 +51,7 @@ for axes in grid.flat:
     axes.axis("off")
 
 # %%
-# Against the cracks as they were drawn:
+# Overlap with the cracks that were drawn:
 
 overlap = [
     (one.mask & (crack > 0)).sum() / (one.mask | (crack > 0)).sum() for one, crack in zip(found, cracks, strict=True)

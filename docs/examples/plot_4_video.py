@@ -1,9 +1,9 @@
 """
-Video: what moves through some films
-====================================
+Videos
+======
 
-Folders of frames are videos, as films are. Here a rocket's picture is panned; in half of the videos a red ball flies through it.
-Key frames vote like images, and every frame gets a mask.
+Video files and folders of frames are videos. Here a picture of a rocket is panned; in half of the videos a red ball
+flies through it. Key frames vote like images, and every frame has a mask.
 """
 
 import tempfile
@@ -45,7 +45,7 @@ run = segvote.annotate(folder / "with", folder / "without", folder / "run", sett
 print(run)
 
 # %%
-# Masks of a video lie in a folder of its own, named like the frames.
+# The masks of a video are in a folder, named like the frames.
 
 figure, grid = plt.subplots(2, 4, figsize=(9, 3.6), layout="constrained")
 for column, number in zip(grid.T, (0, 3, 6, 9), strict=True):
@@ -58,4 +58,4 @@ for axes in grid.flat:
     axes.axis("off")
 
 # %%
-# :doc:`/video` says what else is written.
+# :doc:`/video` lists the other files.

@@ -2,9 +2,9 @@
 A table without images
 ======================
 
-The method needs vectors, not pixels. Multiple-instance learning has many such tables: recordings of bird song cut into syllables,
-molecules with their shapes. As a stand-in for these, bags of hand-written digits of scikit-learn: every *with* bag holds at least
-one 7 among other digits, no *without* bag does. Which of them is the 7?
+The method works on vectors. Multiple-instance learning has many such tables: recordings of bird song divided into
+syllables, molecules with their shapes. This example uses bags of hand-written digits of scikit-learn: every *with*
+bag contains at least one 7 among other digits, no *without* bag does. The method finds the 7.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,7 @@ y = bags < n_bags
 annotator = segvote.SegmentAnnotator(n_neighbors=20).fit(X, y, images=bags)
 
 # %%
-# Every instance has a score, a decision, and the run a confidence.
+# Every instance has a score and a label; the result has a confidence.
 
 truth = digits.target[members.ravel()] == 7
 result = annotator.vote_

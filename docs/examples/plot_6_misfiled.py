@@ -2,8 +2,8 @@
 Images in the wrong folder
 ==========================
 
-Folders are never clean. Two images without the cup are filed under *with*; the run notices, leaves them out of the vote, and
-``diagnose`` names them.
+Two images without the cup are in the folder *with*. The run excludes them from the vote, and
+``diagnose`` lists them.
 """
 
 import tempfile
@@ -21,13 +21,13 @@ for name in ("without-000.png", "without-001.png"):
     (folder / "without" / name).rename(folder / "with" / f"misfiled-{name}")
 
 # %%
-# Annotate as always.
+# Annotate as usual.
 
 settings = segvote.Settings(size=240, n_segments=100)
 run = segvote.annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
 
 # %%
-# The images most likely mislabelled come first; ``list_serious`` are those to look at.
+# The images most likely mislabelled come first; ``list_serious`` returns those to check.
 
 diagnosis = run.diagnose()
 for one in diagnosis.images[:4]:

@@ -2,8 +2,8 @@
 Why this segment?
 =================
 
-A score is a sum of votes. ``explain`` takes it apart: which segments of which images voted for it, which against, and what they
-add up to.
+A score is a sum of votes. ``explain`` lists the segments that voted for and against it, with amounts that sum to the
+score.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ settings = segvote.Settings(size=240, n_segments=100)
 run = segvote.annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
 
 # %%
-# The segment with the highest score of the first image; a pixel (x, y) can be asked for, too.
+# The segment with the highest score of the first image; a pixel (x, y) selects another one.
 
 explanation = run.explain(0)
 print(f"score {explanation.score:+.3f}, object above {explanation.threshold:+.3f}")
@@ -33,7 +33,7 @@ for line in explanation.list_best(+1)[:4]:
 print(f"{sum(line.amount for line in explanation.lines) + explanation.constant:+.3f}")
 
 # %%
-# In pictures: the segment, and the four that gave it most.
+# The segment, and the four with the largest votes for it.
 
 places = [(0, explanation.segment), *((line.bag, line.segment) for line in explanation.list_best(+1)[:4])]
 figure, row = plt.subplots(1, 5, figsize=(9, 1.7), layout="constrained")

@@ -1,9 +1,9 @@
 """
-Images never seen
-=================
+New images
+==========
 
-A run leaves a model. ``predict`` applies it to a folder of unknown content, at a false-positive rate that you name: of images
-without the object, at most this share is said to show it.
+Every run contains a model. ``predict`` applies it to a folder of new images, at a false-positive rate that you
+choose: about this share of images without the object is predicted to show it.
 """
 
 import tempfile
@@ -30,7 +30,7 @@ for path in sorted((folder / "new").glob("with*/*.png")):
     path.rename(folder / "mixed" / path.name)
 
 # %%
-# Sure that it shows the object, or not; and the mask where it does.
+# The answer for each image, and the mask if it shows the object.
 
 found = segvote.predict(folder / "run", folder / "mixed", folder / "predicted", false_positive_rate=0.05, n_jobs=1)
 figure, grid = plt.subplots(2, 4, figsize=(9, 3.8), layout="constrained")

@@ -2,10 +2,10 @@
 Kernels and votes in the plane
 ==============================
 
-Segments of real images have hundreds of features. Here they have two, so that one can watch them vote.
+Segments of real images have hundreds of features. Here they have two, so that votes can be drawn.
 
-Each of twelve *with* bags holds segments of four kinds of background and three of the object. Each of twelve *without*
-bags holds background only. In both, a few odd segments lie far from everything. No segment is labelled.
+Each of twelve *with* bags contains segments of four kinds of background and three of the object. Each of twelve
+*without* bags contains background only. In both, there are a few outliers. No segment is labelled.
 """
 
 import matplotlib.pyplot as plt
@@ -44,7 +44,7 @@ def show_plane(axes, title):
 
 
 # %%
-# What the voter sees is on the left: points and the bag label of their bag. What it is to find is on the right.
+# Left: the input of the voter, points and the label of their bag. Right: the labels to find.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 left.scatter(*X[y].T, s=9, color=RED, label="of a bag with")
@@ -60,12 +60,12 @@ for axes in (left, right):
 # Neighbours
 # ----------
 #
-# The neighbours of a segment are its nearest segments in *other* bags, with and without together. Near ones weigh much,
-# far ones little: the kernel is a Gaussian whose bandwidth is half the distance to the farthest neighbour. So the
-# bandwidth is small where segments are dense and large where they are rare.
+# The neighbours of a segment are its nearest segments in *other* bags, with and without together. Near ones have a
+# high weight, far ones a low one: the kernel is a Gaussian whose bandwidth is half the distance to the farthest
+# neighbour. So the bandwidth is small where segments are dense and large where they are rare.
 #
-# Below are a segment of the object, one of the background and an odd one. The ring is the bandwidth; a line is a vote,
-# as thick as it is loud.
+# Below are a segment of the object, one of the background and an outlier. The ring is the bandwidth; a line is a vote,
+# its width the weight.
 
 voter = Walk(n_neighbors=20).fit(X, y, bags=bags)
 of_target, of_background, odd = (
@@ -89,16 +89,17 @@ for segment in (of_target, of_background, odd):
 show_plane(axes, "three segments: red votes come from bags with, blue ones from bags without")
 
 # %%
-# Vote, and vote again
-# --------------------
+# Rounds of votes
+# ---------------
 #
-# In the first round every segment of a *with* bag has weight 1, every segment of a *without* bag weight 0. A segment's
-# new weight is the mean weight of its neighbours; then all weights are divided by the largest. In the next round they
-# count with the weights they got. Background has many neighbours of weight 0 and fades, from one round to the next.
-# So do the odd segments, whose neighbours are background. The segments of the object are neighbours of each other.
+# In the first round every segment of a *with* bag has weight 1, every segment of a *without* bag weight 0. A
+# segment's new weight is the mean weight of its neighbours; then all weights are divided by the largest. In the next
+# round they count with these weights. Background has many neighbours of weight 0, so its weight falls from round to
+# round. So do the weights of outliers, whose neighbours are background. The segments of the object are neighbours of
+# each other.
 #
-# Rings are segments of *with* bags, crosses those of *without* bags. The colours behind them are the votes that a
-# segment of a new image would get there.
+# Rings are segments of *with* bags, crosses those of *without* bags. The colours behind them are the votes for a
+# new segment at that place.
 
 rounds = [1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 60, 60, 60]
 columns, rows = np.meshgrid(np.linspace(-5.6, 5.6, 90), np.linspace(-4.1, 4.1, 66))
@@ -128,8 +129,8 @@ def draw(n):
 animation = FuncAnimation(figure, draw, frames=rounds, init_func=lambda: None)
 
 # %%
-# What is left is where a walk from a segment to a neighbour, to its neighbour, and so on, can go on for long without meeting a
-# *without* bag. :ref:`sphx_glr_auto_gallery_plot_4_the_walk.py` takes that sentence at its word. The threshold is
+# Weights stay high where a random walk from neighbour to neighbour can continue for long without meeting a
+# *without* bag. :ref:`sphx_glr_auto_gallery_plot_4_the_walk.py` simulates such walks. The threshold is
 # Otsu's, and the decision is right for this share of the segments in *with* bags:
 
 right_ones = (voted[60].scores_[y] > 0) == truth[y]

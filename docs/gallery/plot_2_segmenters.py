@@ -2,8 +2,8 @@
 Segmenters side by side
 =======================
 
-Votes are counted for segments, so a mask can be no better than the segments it is made of. Here is one picture
-segmented by every segmenter, into the same number of segments. Look at outlines: the rim of the cup, the handle of the spoon.
+A mask can be no better than its segments. Here every segmenter divides the same picture
+into the same number of segments. Compare the outlines: the rim of the cup, the handle of the spoon.
 """
 
 import matplotlib.pyplot as plt
@@ -35,15 +35,15 @@ for axes, (name, segmentation) in zip(grid.flat, segmented.items(), strict=True)
     )
 
 # %%
-# *slic* makes segments of one size, so large smooth parts are divided where nothing ends. *felzenszwalb* makes large and
-# small ones. *ward* merges neighbours of like colour and is the default: it is quick and follows outlines. *gpb* looks
-# for contours in brightness, colour and texture first; it costs several times as much. :doc:`/segmenters` has the
+# *slic* makes segments of one size, so smooth parts are divided without an edge. *felzenszwalb* makes large and
+# small ones. *ward*, the default, merges neighbours of similar colour: it is fast and follows outlines. *gpb* finds
+# contours in brightness, colour and texture first; it costs several times as much. :doc:`/segmenters` has the
 # measurements.
 #
 # A tree, not one partition
 # -------------------------
 #
-# Every segmenter also returns the tree in which its segments merge. Coarser partitions cost nothing.
+# Every segmenter also returns the tree in which its segments merge, which contains coarser partitions.
 
 
 def merge_segments(segmentation, n_segments):
@@ -63,10 +63,10 @@ for axes, n_segments in zip(row, (40, 16, 6), strict=True):
     show(axes, mark_boundaries(image, merge_segments(ward, n_segments), color=(1, 0.85, 0.2)), f"{n_segments} segments")
 
 # %%
-# How many?
-# ---------
+# Number of segments
+# ------------------
 #
-# Enough that no segment holds both object and background; the votes put the parts together again. 200 for a picture of
-# 400 pixels is the default. ``segvote evaluate`` prints the *limit*: the best mask that these segments could give, chosen
-# by the truth. If the limit is far above the result, look at the votes; if they are
-# close, take more segments.
+# Use enough that no segment contains both object and background. The default is 200 for a picture of
+# 400 pixels. ``segvote evaluate`` prints the *limit*: the result of these segments labelled
+# by the ground truth. If the limit is far above the result, look at the votes; if they are
+# close, use more segments.

@@ -2,10 +2,10 @@
 Bandwidths: good at one value, useless at twice that
 ====================================================
 
-The paper's votes are kernels with one bandwidth for all segments. How well do they have to be chosen?
+The paper's votes are kernels with one bandwidth for all segments. This example shows how much the result depends on it.
 
-Synthetic bags tell: 20 *with*, 20 *without*, 40 segments of 16 features each, a planted object of 4 segments per *with* bag,
-and 4 odd segments in every bag that lie far from everything.
+The data are synthetic: 20 *with* and 20 *without* bags, 40 segments of 16 features each, a planted object of 4
+segments per *with* bag, and 4 outliers in every bag.
 """
 
 import warnings
@@ -32,8 +32,8 @@ def measure(voter):
 
 
 # %%
-# The printed iteration, stopped after five rounds, over a wide range of bandwidths; and ``walk``, whose segments each
-# take half the distance to the farthest neighbour, over a wide range of how many that are.
+# The printed iteration, stopped after five rounds, over a wide range of bandwidths; and ``walk``, whose bandwidth is
+# half the distance to the farthest neighbour of each segment, over a wide range of the number of neighbours.
 
 bandwidths = np.geomspace(0.5, 32, 25)
 fixed = [measure(PaperEKDE(bandwidth_for=one, bandwidth_against=one, max_iter=5, tol=0)) for one in bandwidths]
@@ -52,10 +52,10 @@ for axes, ticks in ((left, (0.5, 1, 2, 4, 8, 16, 32)), (right, counts)):
 left.legend([chance], ["chance"], loc="upper right")
 
 # %%
-# From 1 to 2 all is well; a little further on, the printed votes are worse than chance, since with wide kernels the
-# dense background collects more of them than the object. Nothing in the data says beforehand where that is. The paper's
-# rule ("maximise the overall class density difference") chooses from a grid whose steps are factors of ten, which meets
-# so narrow a window by luck only. And then the paper votes until nothing changes any more, which undoes even a good
+# Bandwidths from 1 to 2 work. Slightly larger ones are worse than chance, since with wide kernels the
+# dense background collects more votes than the object. The paper's
+# rule ("maximise the overall class density difference") chooses from a grid in steps of a factor of ten, too coarse for
+# so narrow a window. And the paper iterates until convergence, which undoes even a good
 # choice: :ref:`sphx_glr_auto_gallery_plot_4_the_walk.py`.
 
 with warnings.catch_warnings():
@@ -65,11 +65,11 @@ found = average_precision_score(truth[candidates], chosen.scores_[candidates])
 print(f"chosen for: {chosen.bandwidth_for_:g}, against: {chosen.bandwidth_against_:g}; average precision {found:.2f}")
 
 # %%
-# Where the bandwidth comes from
-# ------------------------------
+# Adaptive bandwidths
+# -------------------
 #
-# Why is no single one right? Because the distances to a neighbour differ that much from segment to segment, and they do
-# so in every real set of features.
+# No single bandwidth is right, because the distances to neighbours differ between segments, as they do
+# in real features.
 
 voter = Walk().fit(X, y, bags=bags)
 reach = np.array([np.linalg.norm(X[row.indices] - X[i], axis=1).max() / 2 for i, row in enumerate(voter.graph_)])

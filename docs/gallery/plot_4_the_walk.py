@@ -2,7 +2,7 @@
 The walk that never meets a negative
 ====================================
 
-The iteration of the eKDE paper, run to the end, says that nothing is object. Here is why, what it means, and what
+The iteration of the eKDE paper converges to an empty selection. This example shows why, and what
 ``walk`` does instead.
 
 With equal bandwidths, one round is a linear map. A segment's new weight is
@@ -27,11 +27,11 @@ steps = kernel / kernel.sum(axis=1, keepdims=True)  # from a segment of P to any
 M = steps[:, P]
 
 # %%
-# Read a row as chances: from segment :math:`i` go to segment :math:`j` in proportion to how alike they are. A step to a
-# *without* segment ends the walk. Then :math:`w^{(t)} = M^t 1` is the chance that a walk which started at :math:`i` is
-# still going after :math:`t` steps.
+# The rows of :math:`M` are probabilities of a random walk from segment :math:`i` to a similar segment :math:`j`. A
+# step to a *without* segment ends the walk. Then :math:`w^{(t)} = M^t 1` is the probability that a walk from
+# :math:`i` is still going after :math:`t` steps.
 #
-# To see it, walk. A thousand walkers start from one segment of the object and one of the background.
+# The simulation starts a thousand walks from one segment of the object and one of the background.
 
 rng = np.random.default_rng(0)
 n_rounds, n_walkers = 40, 1000
@@ -73,14 +73,13 @@ axes.set(xlabel="rounds of voting, steps of the walk", ylabel="share", ylim=(-0.
 axes.legend()
 
 # %%
-# They agree, and both curves go down. The object's goes down slowly, but it goes: a look-alike in a *without* bag is met
-# sooner or later. At the end, when nothing changes any more, every weight is 0.
+# Simulation and formula agree, and both curves fall. The object's falls slowly, but a similar segment of a *without*
+# bag is met sooner or later. In the limit every weight is 0.
 #
-# The cure
-# --------
+# Renormalisation
+# ---------------
 #
-# While the weights go to 0, their *ratios* settle. So divide by the largest weight after each round; nothing else
-# changes.
+# While the weights go to 0, their *ratios* converge. ``walk`` therefore divides by the largest weight after each round.
 
 figure, row = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 for axes, weights, title in zip(row, (printed, rescaled), ("as printed", "divided by the largest"), strict=True):
@@ -93,12 +92,12 @@ row[0].set_ylabel("weight: median, 10 % to 90 %")
 row[1].legend(loc="center right")
 
 # %%
-# What remains tells where walks end up that have not met a negative: in mathematics, the leading eigenvector of
-# :math:`M`. The share that is still going falls by this factor each round:
+# The weights converge to the leading eigenvector of :math:`M`: where walks end that have not met a negative.
+# The share that is still going falls by this factor each round:
 
 print(f"largest eigenvalue of M: {np.abs(np.linalg.eigvals(M)).max():.4f}")
 
 # %%
-# ``walk`` is this, with three additions that photographs need: neighbours are of other images, each has a
-# bandwidth of its own (:ref:`sphx_glr_auto_gallery_plot_3_bandwidths.py`), and segments on the border of an image
-# survive a round only nine times out of ten. :doc:`/how-voting-works` has the reasons.
+# For photographs, ``walk`` has three additions: neighbours are in other images, bandwidths are adaptive
+# (:ref:`sphx_glr_auto_gallery_plot_3_bandwidths.py`), and segments on the border of an image have a background prior
+# of .9. :doc:`/how-voting-works` has the reasons.

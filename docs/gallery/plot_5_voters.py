@@ -2,9 +2,9 @@
 Voters side by side
 ===================
 
-What do the methods that people use for this make of the same segments? Eight synthetic scenes show a coffee cup, eight do
-not; both show the same clutter, and picture cards of which no two are alike. All voters get the same segments, the same
-features and the same rule for deciding.
+Common methods on the same segments. Eight synthetic scenes show a coffee cup, eight do
+not; both show the same clutter, and picture cards that are all different. All voters use the same segments, the same
+features and the same decision rule.
 """
 
 import tempfile
@@ -26,9 +26,9 @@ settings = Settings(size=240, n_segments=80)
 run = annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
 
 # %%
-# Vote with each of them, on the segments and features of the run. ``cam`` is today's habit (a classifier of whole images, read at each segment), ``negmin`` and
-# ``crane`` look for what is far from the negatives, ``milboost`` and ``mi-svm-bag`` learn a classifier of segments,
-# ``ekde-paper`` is the printed iteration.
+# Vote with each of them, on the segments and features of the run. ``cam`` is a classifier of whole images, evaluated
+# at each segment; ``negmin`` and ``crane`` select segments far from the negatives, ``milboost`` and ``mi-svm-bag``
+# learn a classifier of segments, ``ekde-paper`` is the printed iteration.
 
 voters = ["ekde", "ekde-paper", "cam", "milboost", "mi-svm-bag", "negmin", "crane"]
 results = {}
@@ -39,8 +39,8 @@ for name in voters:
         results[name] = run.hold_vote(chosen).correct(None)
 
 # %%
-# Their heat maps of two scenes. The colours change from blue to red where each voter decides; the outline is the
-# truth.
+# Heat maps of two scenes. The colours change from blue to red at the threshold of each voter; the outline is the
+# ground truth.
 
 truths = [imread(folder / "masks" / f"with-{index:03d}.png") > 0 for index in range(8)]
 
@@ -64,7 +64,7 @@ for rows, index in ((grid[:2], 0), (grid[2:], 7)):
         axes.axis("off")
 
 # %%
-# In figures: average precision of the ranking of all segments in *with* images. A segment counts as cup if most of it
+# Average precision of the ranking of all segments in *with* images. A segment counts as cup if most of it
 # is.
 
 
@@ -83,8 +83,8 @@ axes.bar_label(bars, fmt="%.2f", padding=4)
 axes.set(xlim=(0, 1.1), xlabel="average precision")
 
 # %%
-# The scenes were made to be hard in one way: cards and badly exposed pictures are unlike every negative, but they do
-# not repeat. A voter that only looks for what is unlike the negatives falls for them. One that learns from whole bags
-# does not, and ranks these segments as well as ``ekde``; its maps show where it stops: at the most telling part,
-# or beyond the rim. On photographs the distances are larger (:doc:`/paper`). Yours are hard in ways of their own:
-# ``segvote compare`` draws this table for them, and :doc:`/voters` says when to take which.
+# The scenes are difficult in one way: cards and badly exposed pictures differ from every negative, but do
+# not repeat. Voters that only use the distance to negatives select them. Voters that learn from whole bags
+# do not, and rank these segments as well as ``ekde``; their heat maps cover only the most distinctive part,
+# or extend beyond the rim. On photographs the differences are larger (:doc:`/paper`).
+# ``segvote compare`` makes this table for your images, and :doc:`/voters` describes when to use which.

@@ -3,9 +3,9 @@ From clicks to masks
 ====================
 
 ``segvote review`` shows masks in the browser. A click labels one segment as object or as background, and
-everything votes again at once. Here the clicks come from a script that knows the truth.
+all segments vote again. Here a script that knows the ground truth clicks.
 
-The default network finds these cups without help. So that there is something to click, the features of a segment are its
+With the default network there would be nothing to correct, so the features are
 colours only.
 """
 
@@ -45,12 +45,12 @@ def measure(masks):
 
 
 # %%
-# The user
-# --------
+# Simulated clicks
+# ----------------
 #
-# Looks at the masks and clicks on the largest segment that is wrong. ``correct`` takes the corrections: the vote
-# stays as it is, so an answer takes milliseconds. A corrected segment has a user label, and moves all
-# that resemble it, in every image.
+# Each click is on the largest wrong segment. ``correct`` applies the corrections without a new vote,
+# in milliseconds. A corrected segment has a user label and changes the scores of similar segments
+# in every image.
 
 cup = np.concatenate([mostly_cup(index) for index in range(12)])
 areas = np.concatenate([np.bincount(one.ravel()) for one in labels])
@@ -67,7 +67,7 @@ for _ in range(16):
     history.append(draw_masks(result))
 
 # %%
-# Four of the images, before and after. A dot is a click: yellow for *this is it*, blue for *this is not*.
+# Four of the images, before and after. A dot is a click: yellow for object, blue for background.
 
 before, after = measure(history[0]), measure(history[-1])
 shown = np.argsort(before - after)[:4]
@@ -94,8 +94,8 @@ for column, index in zip(grid.T, shown, strict=True):
             )
 
 # %%
-# And all of them. The dashed line is what the clicks would have given if each had changed its own segment only; what
-# lies above it was changed by the vote.
+# All images. The dashed line is the result if each click changed its own segment only; the difference
+# is due to propagation.
 
 
 def change_only_clicked(n_clicks):
@@ -112,5 +112,5 @@ axes.set(xlabel="clicks", ylabel="mean overlap with the truth", ylim=(0, 1))
 axes.legend(loc="upper left")
 
 # %%
-# :doc:`/review` has the same on photographs. Corrections are kept in the run folder, one transaction per click, and
-# ``segvote annotate`` on the same folder takes them into account.
+# :doc:`/review` has results on photographs. Corrections are kept in the run folder, one transaction per click, and
+# ``segvote annotate`` on the same folder applies them.

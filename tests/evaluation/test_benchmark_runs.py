@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from PIL import Image
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
@@ -17,33 +16,10 @@ from segvote.evaluation.rules import RULES
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.report.experiments import list_benchmark_tables, list_class_rows, list_paper_rows, write_benchmark
 from segvote.run.settings import Settings
-from segvote.types import WITH, WITHOUT
+from segvote.types import WITH
 
 QUICK = Settings(features="color", n_segments=20, size=80)
 EKDE = list_combinations(["ekde"], ["color"])
-
-
-@pytest.fixture(scope="module")
-def videos(tmp_path_factory):
-    """Two videos with a red patch, two without, four frames each, masks for two frames."""
-    root, rng = tmp_path_factory.mktemp("videos") / "red", np.random.default_rng(0)
-    for bag_label in (WITH, WITHOUT):
-        for video in "ab":
-            for number in range(4):
-                frame = rng.integers(60, 120, (40, 60, 3)).astype(np.uint8)
-                mask = np.zeros((40, 60), dtype=np.uint8)
-                mask[10:30, 10 + 5 * number : 35 + 5 * number] = 255
-                if bag_label == WITH:
-                    frame[mask > 0] = [220, 20, 20]
-                save(frame, root / bag_label / video / f"{number:05d}.png")
-                if bag_label == WITH and number % 2:
-                    save(mask, root / "masks" / video / f"{number:05d}.png")
-    return root
-
-
-def save(picture, path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(picture).save(path)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +58,7 @@ def test_videos_are_judged_as_wholes_by_their_threshold(videos, tmp_path):
 
 def test_images_are_judged_by_the_threshold_for_images(scenes, tmp_path):
     done = benchmark("pittcar", scenes, tmp_path / "out", EKDE, QUICK, n_jobs=1, max_items=4)
-    assert done.classes["car"].threshold == IMAGE_THRESHOLD
-    assert done.n_items == {"car": 4}
+    assert (done.classes["car"].threshold, done.n_items) == (IMAGE_THRESHOLD, {"car": 4})
 
 
 def make_benchmark(tmp_path, found, notes=(), name="pittcar", classes=("car",), voter="crane"):
@@ -129,7 +104,7 @@ def run_command(videos, out, *options):
 
 def test_as_paper_is_the_papers_recipe(videos, tmp_path, monkeypatch):
     monkeypatch.delenv("SEGVOTE_VGG19", raising=False)
-    done, settings = run_command(videos, tmp_path / "out", "--as-paper", "--n-segments", 15)
+    done, settings = run_command(videos, tmp_path / "out", "--as-paper", "--n-segments", 15, "--max-items", 1)
     assert (settings["segmenter"], settings["size"]) == ("gpb", 224)
     assert all(f"\n{method} " in done.stdout for method in ("eKDE", "OBoW", "MILBoost", "CRANE"))
     assert "note: eKDE_deep: red: features vgg19 need a weight file" in done.output

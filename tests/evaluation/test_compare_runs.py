@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from segvote import annotate
 from segvote.errors import BadInputError, UnknownNameError
@@ -93,21 +92,10 @@ def test_options_reach_the_voter_they_are_for(scenes, comparison):
     assert comparison.find("negmin", "color").ranking.segment_ap != other.ranking.segment_ap
 
 
-def test_videos_are_judged_by_all_frames_with_truth(tmp_path):
-    rng, truth = np.random.default_rng(0), {}
-    for video in ("with/a", "with/b", "without/a", "without/b"):
-        (tmp_path / video).mkdir(parents=True)
-        for number in range(4):
-            frame, mask = rng.integers(60, 120, (40, 60, 3)).astype(np.uint8), np.zeros((40, 60), np.uint8)
-            mask[10:30, 10 + 5 * number : 35 + 5 * number] = 255
-            if video.startswith("with/"):
-                frame[mask > 0] = [220, 20, 20]
-            Image.fromarray(frame).save(tmp_path / video / f"{number:05d}.png")
-            if number % 2:
-                truth[f"{video[5:]}/{number:05d}"] = lambda mask=mask: Truth(mask=mask)
+def test_videos_are_judged_by_all_frames_with_truth(videos, tmp_path):
     settings = replace(QUICK, n_segments=20, size=80, frames="video")
-    combinations = list_combinations(["ekde"], ["color"])
-    found = compare(tmp_path / "with", tmp_path / "without", truth, tmp_path / "out", combinations, settings, n_jobs=1)
+    readers, combinations = list_truth(videos / "masks"), list_combinations(["ekde"], ["color"])
+    found = compare(videos / "with", videos / "without", readers, tmp_path, combinations, settings, n_jobs=1)
     (result,) = found.good
     assert result.names == ["with/a", "with/b"]
     assert found.measure_corloc(result).mean == 1.0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from segvote.features.pooling import make_edges, measure_overlaps, pool_max, pool_mean
+from segvote.features.pooling import POOLINGS, make_edges, measure_overlaps
 
 
 def measure_slowly(labels, row_edges, column_edges):
@@ -31,20 +31,11 @@ def test_overlaps_equal_the_areas_of_all_rectangles(label_shape, map_shape, shif
     np.testing.assert_allclose(overlaps.toarray(), measure_slowly(labels, *edges), atol=1e-4)
 
 
-def test_mean_pooling_equals_the_mean_of_the_enlarged_map(rng):
+@pytest.mark.parametrize(("pooling", "tolerance"), [("mean", 1e-5), ("max", 0)])
+def test_pooling_is_that_of_the_enlarged_map(rng, pooling, tolerance):
     values = rng.normal(size=(6, 8, 3)).astype(np.float32)
-    labels = rng.integers(0, 7, (24, 32))
+    labels = np.unique(rng.integers(0, 200, (24, 32)), return_inverse=True)[1].reshape(24, 32)
     large = values.repeat(4, axis=0).repeat(4, axis=1)  # cells are whole pixels here
-    expected = [large[labels == segment].mean(axis=0) for segment in range(7)]
-    overlaps = measure_overlaps(labels, make_edges(6), make_edges(8))
-    np.testing.assert_allclose(pool_mean(values.reshape(-1, 3), overlaps), expected, atol=1e-5)
-
-
-def test_max_pooling_equals_the_maximum_of_the_enlarged_map(rng):
-    values = rng.normal(size=(6, 8, 3)).astype(np.float32)
-    labels = rng.integers(0, 200, (24, 32))
-    labels = np.unique(labels, return_inverse=True)[1].reshape(24, 32)
-    large = values.repeat(4, axis=0).repeat(4, axis=1)
-    expected = [large[labels == segment].max(axis=0) for segment in range(labels.max() + 1)]
-    overlaps = measure_overlaps(labels, make_edges(6), make_edges(8))
-    np.testing.assert_array_equal(pool_max(values.reshape(-1, 3), overlaps), expected)
+    expected = [getattr(large[labels == segment], pooling)(axis=0) for segment in range(labels.max() + 1)]
+    pooled = POOLINGS[pooling](values.reshape(-1, 3), measure_overlaps(labels, make_edges(6), make_edges(8)))
+    np.testing.assert_allclose(pooled, expected, rtol=0, atol=tolerance)

@@ -6,8 +6,8 @@ from made_tables import hold, label, make_scene
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from segvote.errors import BadInputError
-from segvote.method import SegmentAnnotator
 from segvote.method.corrections import correct
+from segvote.method.estimator import SegmentAnnotator
 from segvote.method.extents import find_extents
 
 

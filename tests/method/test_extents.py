@@ -1,7 +1,6 @@
 """Nested selections against a plain-numpy twin, and what must hold at every level."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -77,13 +76,6 @@ def test_levels_are_those_of_the_slow_twin(found):
     extents, slow = find_extents(found), find_slowly(found)
     for level in LEVELS:
         assert np.array_equal(extents.select(level), slow[level - 1])
-
-
-def test_levels_are_nested(found):
-    extents = find_extents(found)
-    for inner, outer in pairwise(extents.select(level) for level in LEVELS):
-        assert not (inner & ~outer).any()
-    assert extents.levels.min() >= 1 and extents.levels.max() <= NEVER
 
 
 def test_the_default_level_is_the_selection_of_the_vote(found):

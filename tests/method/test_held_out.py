@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from segvote.method import VoteParams
 from segvote.method.corrections import correct
 from segvote.method.graph import search_graph
 from segvote.method.held_out import find_unsupported, measure_p_value
+from segvote.method.hypotheses import VoteParams
 from segvote.method.table import make_table
 from segvote.method.vote import vote
 

@@ -18,7 +18,6 @@ from segvote.method.corrections import (
     refit_with_labels,
 )
 from segvote.method.table import Geometry, make_table
-from segvote.method.vote import vote
 
 
 @pytest.fixture
@@ -70,12 +69,6 @@ def move(setting, objects=(), background=(), painted=None):
 def test_a_corrected_segment_is_as_certain_as_can_be(setting):
     scores, after = setting[2], move(setting, [0], [15])[0]
     assert after[0] == pytest.approx(scores[:N_EACH].max()) and after[15] == pytest.approx(scores.min())
-
-
-def test_similar_segments_go_the_same_way(setting):
-    scores = setting[2]
-    scores[[0, 1]] = 0.0
-    assert move(setting, [0])[0][1] > 0.5 > scores[1]
 
 
 def test_segments_that_are_not_similar_are_left_to_the_bit(setting):
@@ -233,13 +226,6 @@ def test_user_labels_hold_and_move_similar_segments():
     assert np.array_equal(before[0], base.scores) and np.array_equal(before[1], labels)
 
 
-def test_a_refitted_vote_is_the_vote_with_the_labels():
-    base, labels = hold(make_scene(noise=0.3)), label(480, [9], [5])
-    refitted = refit_with_labels(base, labels)
-    expected = vote(base.table, base.graph, base.params, labels, threshold=base.threshold)
-    assert np.array_equal(refitted.scores, expected.scores) and refitted.threshold == base.threshold
-
-
 def hold_wrong():
     """A vote whose folders differ by scene, which it selects; two labels that tell what the object is."""
     X, y, images, _, truth = make_scene()
@@ -251,19 +237,12 @@ def hold_wrong():
     return hold((X, y, images, against, truth), n_neighbors=8), labels, truth
 
 
-def test_labels_turn_a_vote_of_low_confidence():
+def test_object_labels_turn_a_vote_of_low_confidence():
     base, labels, truth = hold_wrong()
     similarity = Similarity(base.table.X, base.table.images)
     assert (propagate(base, similarity, labels).selected == truth).mean() < 0.6
     assert (correct(base, labels, low=True).selected == truth).mean() > 0.99
-
-
-def test_a_vote_of_low_confidence_is_begun_from_the_labels():
-    base, labels, truth = hold_wrong()
-    seeded = refit_with_labels(base, labels, low=True)
-    expected = vote(base.table, base.graph, base.params, labels, seeded=True)
-    assert np.array_equal(seeded.scores, expected.scores)
-    assert measure_iou(seeded.selected, truth) > 0.95
+    assert measure_iou(refit_with_labels(base, labels, low=True).selected, truth) > 0.95
     background = label(len(truth), background=[0])
     plain = [refit_with_labels(base, background, low=low).scores for low in (False, True)]
     assert np.array_equal(*plain)

@@ -120,14 +120,6 @@ def test_without_geometry_only_the_features_vote():
     assert measure_iou(hold((X, y, images, None, truth)).selected, truth) > 0.9
 
 
-def test_images_of_one_bag_do_not_vote_for_each_other():
-    found = hold(make_scene(), image_bags=np.arange(24) // 2)
-    bags = found.table.bags
-    rows, columns = found.graph.nonzero()
-    assert (bags[rows] != bags[columns]).all()
-    assert measure_iou(found.selected, make_scene()[4]) > 0.9
-
-
 def test_scores_of_another_voter_are_smoothed_and_split():
     scene = make_scene()
     table, scores = tabulate(scene), np.random.default_rng(0).normal(size=480) + 6 * scene[4]
@@ -148,12 +140,6 @@ def test_held_out_scores_do_not_depend_on_their_own_labels():
     out = chosen[table.images]
     assert np.array_equal(score_held_out(found, folds)[out], score_held_out(flipped, folds)[out])
     assert not np.array_equal(score_held_out(found, folds)[~out], score_held_out(flipped, folds)[~out])
-
-
-def test_unseen_copies_of_training_segments_score_alike():
-    found = hold(make_scene(noise=0.6))
-    graph = link_unseen(found, found.table.X, found.table.images)
-    assert np.allclose(score_linked(found, found.table.X, graph), found.votes, atol=1e-5)
 
 
 def test_unseen_scores_are_those_of_the_formula():

@@ -99,12 +99,6 @@ def test_a_page_that_shows_the_result_already_is_left_alone(make_run):
     assert write_report(run).read_text(encoding="utf-8").endswith("<!-- mine -->")
 
 
-@pytest.mark.parametrize(("level", "step"), {"high": "segvote export .", "low": "Look at all masks"}.items())
-def test_the_page_says_what_to_do_at_each_confidence(make_run, level, step):
-    text = read_page(make_run(confidence={"level": level, "reason": "", "advice": ""}))
-    assert text.index(f"Confidence {level}.") < text.index(step) < text.index('class="tiles"')
-
-
 def test_what_was_left_out_is_listed_above_the_masks(make_run):
     excluded = make_bag("odd.png", "with", 0.5, excluded=True)
     problems = [{"name": "with/bad.jpg", "reason": "/data/with/bad.jpg: the file is truncated"}]

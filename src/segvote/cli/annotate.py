@@ -31,7 +31,7 @@ from segvote.features import FEATURES
 from segvote.features.networks.devices import CPU, DEVICES
 from segvote.io.picture_formats import PAGES, WINDOWS
 from segvote.masks import WAYS
-from segvote.method import DECISIONS
+from segvote.method.decide import DECISIONS
 from segvote.plain_text import make_plain
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, N_LEVELS, Settings

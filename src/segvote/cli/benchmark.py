@@ -41,12 +41,12 @@ def benchmark(
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
     voter_option: list[str] | None = VOTER_OPTION,
     frames: int = typer.Option(3, min=1, help="Frames used of each video, as images."),
-    max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
+    max_items: int = typer.Option(200, min=1, help="Maximum number of images or videos of each kind and class."),
     jobs: int = JOBS,
 ) -> None:
     """Run the experiments of a data set on disk and put the figures beside the paper's.
 
-    Each class is an experiment of its own; the mean is over classes. Writes benchmark.html, .md and .json.
+    Each class is one experiment; the mean is over classes. Writes benchmark.html, .md and .json.
     """
     from segvote.evaluation.benchmark import PAPER_NETWORK, PAPER_SETTINGS, list_row_combinations, list_rows
     from segvote.evaluation.benchmark import benchmark as run_benchmark

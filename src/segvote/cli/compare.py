@@ -13,7 +13,7 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.terminal import show_progress
 from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
-from segvote.method import DECISIONS
+from segvote.method.decide import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS

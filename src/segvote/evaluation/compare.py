@@ -69,7 +69,10 @@ def compare(
     """Measure combinations on two folders of images, with the truth of `list_truth`; see `segvote.compare`."""
     for one in combinations:
         check_system(one.voter.removesuffix(FINISH))
-    settings, options, results = prepare_settings(settings or Settings()), voter_options or {}, []
+    settings, options, results = settings or Settings(), voter_options or {}, []
+    # ``auto`` would let the confidence of the reference choose the features of all other voters.
+    detail = "coarse" if settings.detail == "auto" else settings.detail
+    settings = replace(settings, draw="segments", detail=detail)
     with RunFolder(out).lock():
         for _, group in groupby(combinations, key=lambda one: (one.segmenter, one.features)):
             members = list(group)
@@ -80,14 +83,6 @@ def compare(
                 results.append(_try_combination(one, stage, choose_settings(settings, one, options), Path(out)))
                 progress("compare", len(results), len(combinations))
     return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
-
-
-def prepare_settings(settings: Settings) -> Settings:
-    """The settings of a comparison: masks of whole segments, and one detail for all voters.
-
-    ``auto`` would let the confidence of the reference choose the features of all others.
-    """
-    return replace(settings, draw="segments", detail="coarse" if settings.detail == "auto" else settings.detail)
 
 
 def choose_settings(settings: Settings, combination: Combination, options: VoterOptions) -> Settings:

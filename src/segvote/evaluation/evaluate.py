@@ -25,7 +25,6 @@ from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
-from segvote.method.extents import N_LEVELS
 from segvote.metrics.bootstrap import bootstrap_mean
 from segvote.metrics.boundary import PixelAgreement, has_outline, measure_boundary_f, measure_pixel_agreement
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
@@ -35,7 +34,7 @@ from segvote.progress import Progress, count_along
 from segvote.run.run import Run, open_run
 from segvote.run.strokes import label_instances
 from segvote.steps.export import Divisions, read_divisions
-from segvote.steps.extent import decide_extents
+from segvote.steps.extent import list_selections
 
 N_CURVE = 200  # points of a stored precision-recall curve
 
@@ -88,11 +87,6 @@ class Evaluation:
     extents: list[ExtentResult] = field(default_factory=list)  # empty for runs with videos
 
     @property
-    def n_images(self) -> int:
-        """How many images and videos have truth."""
-        return len(self.images)
-
-    @property
     def ious(self) -> np.ndarray:
         """(n_images,) overlaps of the masks with the truth."""
         return np.array([image.iou for image in self.images])
@@ -101,11 +95,6 @@ class Evaluation:
     def limits(self) -> np.ndarray:
         """(n_images,) the best overlaps that the segments allow."""
         return np.array([image.limit for image in self.images])
-
-    @property
-    def boundary_f(self) -> float | None:
-        """Mean over the images that have one."""
-        return _average(image.boundary_f for image in self.images)
 
     @property
     def instances(self) -> InstanceCounts | None:
@@ -126,13 +115,13 @@ class Evaluation:
             "miou_high": miou.high,
             "segment_ap": self.ranking.segment_ap,
             "pixel_ap": self.ranking.pixel_ap,
-            "boundary_f": self.boundary_f,
+            "boundary_f": _average(image.boundary_f for image in self.images),
             **{
                 f"pixel_{name}": _average(getattr(one, name) for one in pixels) for name in ("precision", "recall", "f")
             },
             "limit_corloc": measure_corloc(self.limits, self.threshold),
             "limit_miou": float(self.limits.mean()),
-            "n_images": self.n_images,
+            "n_images": len(self.images),
             "threshold": self.threshold,
             "criterion": self.criterion,
             **self._measure_instances(),
@@ -242,11 +231,8 @@ def measure_extents(run: Run, counted: Mapping[int, CountedTruth], threshold: fl
 
     `counted` is the truth by the number of its image, counted per segment.
     """
-    if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
-        return []
     results = []
-    for level in range(1, N_LEVELS + 1):
-        selected = decide_extents(run, np.full(len(run), level), None)[2]
+    for level, selected in enumerate(list_selections(run), start=1):
         ious = measure_ious([one.measure(selected[run.get_slice(index)]) for index, one in counted.items()])
         results.append(ExtentResult(level, measure_corloc(ious, threshold), float(ious.mean()), level == run.extent))
     return results

@@ -142,15 +142,12 @@ def _find_video_truth(run: Run, index: int, readers: Mapping[str, TruthReader]) 
 
 
 def measure_box_overlap(mask: np.ndarray, boxes: np.ndarray) -> float:
-    """Best overlap of the main box of a mask with one of (n, 4) boxes; 0 without a mask or without boxes."""
+    """Best overlap of the box around the largest connected part of a mask with one of (n, 4) boxes.
+
+    The largest part, as Papazoglou and Ferrari (2013) fit their boxes; 0 without a mask or without boxes.
+    """
     if not len(boxes) or not mask.any():
         return 0.0
-    return float(measure_box_iou(find_main_box(mask), boxes).max())
-
-
-def find_main_box(mask: np.ndarray) -> np.ndarray:
-    """(4,) box around the largest connected part of a mask, as Papazoglou and Ferrari (2013) fit theirs."""
     parts = scipy.ndimage.label(mask)[0]
-    sizes = np.bincount(parts.ravel())
-    sizes[0] = 0
-    return find_box(parts == np.argmax(sizes)) if sizes.any() else find_box(mask)
+    largest = 1 + np.argmax(np.bincount(parts.ravel())[1:])
+    return float(measure_box_iou(find_box(parts == largest), boxes).max())

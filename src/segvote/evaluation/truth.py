@@ -30,13 +30,10 @@ VOC_CLASSES = [
     "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
     "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
 ]  # fmt: skip
-# A picture of more values than this may be a photograph ...
-MAX_NOISY = 16
-# ... if so many of its pixels are of medium brightness and differ from the one beside them: masks have up to .18 (thin
-# lines made smaller, in JPEG), photographs .20 and more, unless nearly black or hardly more than their blocks ...
-MAX_MEDIUM = 0.19
-# ... or if so few pixels equal the one beside them: masks have .47 (the same lines) to 1.
-MIN_EQUAL = 0.4
+# A picture with more than MAX_NOISY values is a photograph if a larger share than MAX_MEDIUM of its pixels has medium
+# brightness and differs from the next pixel: masks have up to .18 (thin lines made smaller, in JPEG), photographs .20
+# and more, unless nearly black; or if a smaller share than MIN_EQUAL equals the next pixel: masks have .47 to 1.
+MAX_NOISY, MAX_MEDIUM, MIN_EQUAL = 16, 0.19, 0.4
 
 
 @dataclass(frozen=True)

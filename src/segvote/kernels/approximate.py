@@ -8,7 +8,7 @@ copy of the vectors is made, unless they are float64.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,8 @@ def search_approximately(
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
     true = search_all(queries[rows], voters, k, bags and (bags[0][rows], bags[1]))
     axes, index = _make_lists(voters)
-    for n_lists, each in EFFORTS:
-        n_measured = min(each * max(k, LEAST_WANTED), len(voters))
-        search = _ListSearch(axes, index, queries, voters, bags, k, min(n_lists, index.nlist), n_measured)
+    for effort in EFFORTS:
+        search = partial(_search_lists, axes, index, queries, voters, k, bags, effort)
         recall = _count_found(true, search(rows)[1])
         if recall >= WANTED_RECALL:
             break
@@ -91,34 +90,31 @@ def _count_lists(n_voters: int) -> int:
     return 1 << max(2, int(np.log2(max(wanted, 1)) + 0.5))
 
 
-@dataclass(frozen=True)
-class _ListSearch:
-    """Numbers of queries to most of their k nearest voters, with squared distances."""
+def _search_lists(
+    axes: Any,
+    index: Any,  # faiss's ``IndexIVFPQFastScan`` of the voters along the axes
+    queries: np.ndarray,
+    voters: np.ndarray,
+    k: int,
+    bags: Bags | None,
+    effort: tuple[int, int],
+    rows: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Squared distances and numbers of most of the k nearest voters of some queries, by lists and candidates."""
+    import faiss
 
-    axes: Any
-    index: Any  # faiss's ``IndexIVFPQFastScan`` of the voters along the axes
-    queries: np.ndarray
-    voters: np.ndarray
-    bags: Bags | None  # None: nothing is left out
-    k: int
-    n_lists: int
-    n_measured: int
-
-    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        import faiss
-
-        asked, bags = self.queries[rows], self.bags
-        parameters = faiss.SearchParametersIVF()
-        parameters.nprobe = self.n_lists
-        candidates = self.index.search(self.axes.apply(asked), self.n_measured, params=parameters)[1]
-        if bags is not None:
-            candidates[bags[1][candidates] == bags[0][rows][:, None]] = -1
-        squared, indices = keep_nearest(asked, self.voters, candidates, self.k)
-        # Where the lists have too few voters of other bags, all voters are looked at.
-        for part in split_numbers(np.flatnonzero(indices[:, -1] < 0), N_SAMPLED):
-            found = search_all(asked[part], self.voters, self.k, bags and (bags[0][rows[part]], bags[1]))
-            squared[part], indices[part] = keep_nearest(asked[part], self.voters, found, self.k)
-        return squared, indices
+    asked, parameters = queries[rows], faiss.SearchParametersIVF()
+    parameters.nprobe = min(effort[0], index.nlist)
+    n_measured = min(effort[1] * max(k, LEAST_WANTED), len(voters))
+    candidates = index.search(axes.apply(asked), n_measured, params=parameters)[1]
+    if bags is not None:
+        candidates[bags[1][candidates] == bags[0][rows][:, None]] = -1
+    squared, indices = keep_nearest(asked, voters, candidates, k)
+    # Where the lists have too few voters of other bags, all voters are looked at.
+    for part in split_numbers(np.flatnonzero(indices[:, -1] < 0), N_SAMPLED):
+        found = search_all(asked[part], voters, k, bags and (bags[0][rows[part]], bags[1]))
+        squared[part], indices[part] = keep_nearest(asked[part], voters, found, k)
+    return squared, indices
 
 
 def search_all(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None) -> np.ndarray:

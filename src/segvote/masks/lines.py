@@ -149,7 +149,7 @@ def measure_width(mask: np.ndarray) -> float:
     """
     if not mask.any() or mask.all():
         return float(min(mask.shape)) if mask.any() else 0.0
-    return float(4 * _measure_depth(mask)[mask].mean())
+    return float(4 * measure_depth(mask)[mask].mean())
 
 
 def measure_elongation(mask: np.ndarray) -> float:
@@ -158,12 +158,13 @@ def measure_elongation(mask: np.ndarray) -> float:
     if n_parts == 1 or mask.all():
         return 0.0
     areas = boxes[1:, cv2.CC_STAT_AREA]
-    depths = np.bincount(parts.ravel(), weights=_measure_depth(mask).ravel())[1:]
+    depths = np.bincount(parts.ravel(), weights=measure_depth(mask).ravel())[1:]
     diagonals = np.hypot(boxes[1:, cv2.CC_STAT_WIDTH], boxes[1:, cv2.CC_STAT_HEIGHT])
     return float(np.average(diagonals / np.maximum(4 * depths / areas, 1), weights=areas))
 
 
-def _measure_depth(mask: np.ndarray) -> np.ndarray:
+def measure_depth(mask: np.ndarray) -> np.ndarray:
+    """(h, w) float32 distance of each pixel of a mask to the background; the image's edge is no background."""
     framed = np.pad(mask, 1, mode="edge").astype(np.uint8)
     return cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
 

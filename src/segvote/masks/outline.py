@@ -12,6 +12,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
+from segvote.masks.lines import measure_depth
+
 # Half the width of the band, in pixels at working size.
 REACH = 4.0
 # Colours are compared within a Gaussian of this width, in pixels at working size, ...
@@ -39,9 +41,7 @@ def measure_signed_distance(mask: np.ndarray) -> np.ndarray:
 
     The image's edge is no outline.
     """
-    framed = np.pad(mask, 1, mode="edge").astype(np.uint8)
-    within, without = (cv2.distanceTransform(part, cv2.DIST_L2, 5)[1:-1, 1:-1] for part in (framed, 1 - framed))
-    return np.where(mask, within - 0.5, 0.5 - without).astype(np.float32)
+    return np.where(mask, measure_depth(mask) - 0.5, 0.5 - measure_depth(~mask))
 
 
 def fit_colours(lab: np.ndarray, mask: np.ndarray, chosen: np.ndarray) -> np.ndarray:

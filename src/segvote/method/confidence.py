@@ -25,7 +25,7 @@ from segvote.method.decide import (
 from segvote.method.graph import search_stretched_graph
 from segvote.method.held_out import measure_power
 from segvote.method.hypotheses import Hypothesis, VoteParams, value_contrast
-from segvote.method.table import SegmentTable, smooth_along
+from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, measure_separability, score_held_out, vote
 
 LEVELS = ("low", "fair", "high")
@@ -363,9 +363,9 @@ def _measure_labellings(found: Vote, labels: np.ndarray, hypothesis: Hypothesis)
     table, part = found.table, found.params.smoothing
     tables = [replace(table, positive=column) for column in labels.T]
     votes = walk_all(found.graph, table, labels, found.measure_prior(hypothesis), hypothesis.balance)
-    columns = zip(tables, smooth_along(table.adjacency, votes, part).T, strict=True)
+    columns = zip(tables, table.smooth(votes, part).T, strict=True)
     first = np.stack([select_separable(one, column, SHUFFLED_POWERS) for one, column in columns], axis=1)
-    shares = smooth_along(table.adjacency, found.graph @ first.astype(np.float64), part)
+    shares = table.smooth(found.graph @ first.astype(np.float64), part)
     second = np.stack([select(one, column)[0] for one, column in zip(tables, shares.T, strict=True)], axis=1)
     rows = zip(tables, second.T, (found.graph @ second.astype(np.float64)).T, strict=True)
     return np.array([measure_consistency(*row) for row in rows])

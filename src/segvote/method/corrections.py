@@ -9,7 +9,7 @@ vote (`refit_with_labels`), which is slower and of higher mean IoU on nearly all
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -206,8 +206,9 @@ def move_scores(
         return scores, sparse.csr_matrix((len(table), len(table)))
     targets = np.where(held, 2.0 * user_labels - 1, np.sign(painted))[voters]
     noise = NOISE / np.where(painted != 0, np.abs(painted), 1.0)[voters]
-    scale = _find_scale(table, scores, thresholds)
-    certainty = scale.measure(scores)
+    cuts, above, below = _measure_ranges(table, scores, thresholds)
+    gaps = scores - cuts
+    certainty = np.clip(gaps / np.where(gaps > 0, above, below), -1.0, 1.0)
     similar = similarity.measure(voters).tocsr()
     # Strengths with which corrections, some of them similar, come to their residuals together.
     system = (similar[voters] + sparse.diags_array(noise)).tocsr()
@@ -216,8 +217,18 @@ def move_scores(
     moved = np.asarray(votes.sum(axis=1)).ravel() * table.is_candidate
     certainty = np.clip(certainty + moved, -1.0, 1.0)
     certainty[held], moved[held] = 2.0 * user_labels[held] - 1, 1.0
-    after = np.where(moved != 0, scale.restore(certainty), scores)
+    after = np.where(moved != 0, cuts + certainty * np.where(certainty > 0, above, below), scores)
     return after, _share(votes.tocoo(), voters, held, moved, after - scores)
+
+
+def _measure_ranges(table: SegmentTable, scores: np.ndarray, thresholds: np.ndarray) -> list[np.ndarray]:
+    """(n_segments,) threshold of the segment's image, and the range of scores above and below it.
+
+    As heat is scaled: a *with* image by its own best score, a *without* image by that of the run.
+    """
+    best = np.where(table.positive, table.find_best(scores), scores.max())
+    ranges = np.maximum(best - thresholds, 1e-12), np.maximum(thresholds - scores.min(), 1e-12)
+    return [values[table.images] for values in (thresholds, *ranges)]
 
 
 def _share(
@@ -229,27 +240,3 @@ def _share(
     amounts = np.concatenate([rate[votes.row] * votes.data, change[labelled]])
     places = np.concatenate([votes.row, labelled]), np.concatenate([voters[votes.col], labelled])
     return sparse.csr_matrix((amounts, places), shape=(len(change), len(change)))
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """Scores of segments as certainty in [-1, 1] and back; (n_segments,) threshold and range above and below it."""
-
-    thresholds: np.ndarray
-    above: np.ndarray
-    below: np.ndarray
-
-    def measure(self, scores: np.ndarray) -> np.ndarray:
-        gap = scores - self.thresholds
-        return np.clip(np.where(gap > 0, gap / self.above, gap / self.below), -1.0, 1.0)
-
-    def restore(self, certainty: np.ndarray) -> np.ndarray:
-        return self.thresholds + certainty * np.where(certainty > 0, self.above, self.below)
-
-
-def _find_scale(table: SegmentTable, scores: np.ndarray, thresholds: np.ndarray) -> _Scale:
-    """As heat is scaled: a *with* image by its own best score, a *without* image by that of the run."""
-    best = np.where(table.positive, table.find_best(scores), scores.max())
-    above = np.maximum(best - thresholds, 1e-12)
-    below = np.maximum(thresholds - scores.min(), 1e-12)
-    return _Scale(thresholds[table.images], above[table.images], below[table.images])

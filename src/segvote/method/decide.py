@@ -62,13 +62,6 @@ def check_decision(rule: str) -> str:
     return rule
 
 
-def decide(scores: Parts, areas: Parts, rule: str = "otsu") -> tuple[list[np.ndarray], np.ndarray]:
-    """Selections (n_segments of the image,) bool of *with* images, at least one True in each, and their thresholds."""
-    thresholds = DECISIONS[check_decision(rule)](scores, areas)
-    selections = [select_above(values, threshold) for values, threshold in zip(scores, thresholds, strict=True)]
-    return selections, np.array(thresholds, dtype=np.float64)
-
-
 def select_above(scores: np.ndarray, threshold: float) -> np.ndarray:
     """(n_segments,) bool: the segments of a *with* image above its threshold, and always the best of them."""
     selected = scores > threshold
@@ -78,10 +71,9 @@ def select_above(scores: np.ndarray, threshold: float) -> np.ndarray:
 
 def select(table: SegmentTable, scores: np.ndarray, rule: str = "otsu") -> tuple[np.ndarray, np.ndarray]:
     """Selected segments (n_segments,) of the *with* images, and thresholds (n_images,), 0 for *without* images."""
-    selected, thresholds = np.zeros(len(table), dtype=bool), np.zeros(table.n_images)
-    chosen, found = decide(table.split(scores), table.split(table.areas), rule)
-    selected[table.is_candidate] = np.concatenate(chosen)
-    thresholds[table.positive] = found
+    selected, thresholds, parts = np.zeros(len(table), dtype=bool), np.zeros(table.n_images), table.split(scores)
+    thresholds[table.positive] = DECISIONS[check_decision(rule)](parts, table.split(table.areas))
+    selected[table.is_candidate] = np.concatenate(list(map(select_above, parts, thresholds[table.positive])))
     return selected, thresholds
 
 

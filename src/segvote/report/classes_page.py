@@ -12,7 +12,7 @@ from segvote.method.confidence import UNCERTAIN
 from segvote.report.gallery import count_false_positives
 from segvote.report.markup import escape, format_grid, format_page, format_share
 from segvote.report.summary import format_problems
-from segvote.report.thumbnails import make_triplet
+from segvote.report.thumbnails import format_triplet
 from segvote.run.classes import ClassRuns
 from segvote.run.run import Run
 from segvote.types import WITH
@@ -27,7 +27,7 @@ EXPLANATION = (
 
 
 def write_classes_report(runs: ClassRuns) -> Path:
-    """Write ``report.html``, which links ``classes/NAME/report.html``; one with the same content stays as it is."""
+    """Write ``report.html``, which links ``classes/NAME/report.html``; the same content is not written again."""
     rows = [_list_cells(number, name, run) for number, (name, run) in enumerate(runs.runs.items(), 1)]
     sections = [("Classes", format_grid(HEADS, rows) + EXPLANATION)]
     sections += [(name, _format_pictures(name, run)) for name, run in runs.runs.items()]
@@ -65,6 +65,5 @@ def _format_pictures(name: str, run: Run) -> str:
     """The least uncertain masks of a class."""
     chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and bag.n_selected]
     surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
-    masks = [(index, make_triplet(run, index, PICTURE_SIZE, PICTURE_BYTES).mask) for index in surest]
-    pictures = "".join(mask.format(run.bags[index].name) for index, mask in masks if mask)
-    return f'<div class="pictures">{pictures}</div><p>All images: {_format_link(name)}</p>\n'
+    masks = "".join(format_triplet(run, index, PICTURE_SIZE, PICTURE_BYTES)[2] for index in surest)
+    return f'<div class="pictures">{masks}</div><p>All images: {_format_link(name)}</p>\n'

@@ -259,7 +259,7 @@ def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) 
     sections.append(("Precision over recall", curves))
     sections.append(("Images, the worst first", format_html(_list_image_rows(evaluation))))
     found = f"found means an overlap above {evaluation.threshold:g} ({evaluation.criterion} criterion)"
-    subtitle = f"{evaluation.n_images} images with truth; {found}"
+    subtitle = f"{len(evaluation.images)} images with truth; {found}"
     write_text(path, format_page(f"Evaluation of {title}", subtitle, sections))
 
 

@@ -10,9 +10,9 @@ from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
 from segvote.method.extents import N_LEVELS
 from segvote.report.markup import escape
-from segvote.report.thumbnails import Thumbnail, encode_picture, make_grey, read_picture
+from segvote.report.thumbnails import format_picture, read_picture
 from segvote.run.run import Run
-from segvote.steps.extent import decide_extents
+from segvote.steps.extent import list_selections
 from segvote.types import WITH
 
 N_IMAGES, SIZE = 6, 200  # images, and the longest side of each in pixels
@@ -21,12 +21,12 @@ WORDS = {1: "most telling part", N_LEVELS: "whole object"}
 
 def format_extents(run: Run) -> str:
     """The strip as HTML; nothing for runs with videos, and for those whose nested selections were not stored."""
-    if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
-        return ""
     try:
         selections = list_selections(run)
     except SegvoteError as error:
         return f'<p class="problem">extents cannot be shown: {escape(error)}</p>\n'
+    if not len(selections):
+        return ""
     body = "".join(_format_image(run, index, selections) for index in choose_images(run))
     heads = "".join(_format_head(run.extent, level) for level in range(1, N_LEVELS + 1))
     other = run.extent + 1 if run.extent < N_LEVELS else run.extent - 1
@@ -48,34 +48,6 @@ def choose_images(run: Run) -> list[int]:
     return [shown[step] for step in np.rint(steps).astype(int)]
 
 
-def list_selections(run: Run) -> np.ndarray:
-    """(N_LEVELS, n_segments) bool: the selection of each extent, user labels included."""
-    levels = range(1, N_LEVELS + 1)
-    return np.array([decide_extents(run, np.full(len(run), level), None)[2] for level in levels])
-
-
-def find_chosen(run: Run, index: int, selections: np.ndarray) -> int:
-    """The extent that an image was written at: that of the run, unless another one was chosen for it alone."""
-    part = run.get_slice(index)
-    same = np.flatnonzero((selections[:, part] == run.votes["decisions"][part]).all(axis=1)) + 1
-    return run.extent if run.extent in same or not len(same) else int(same[0])
-
-
-def draw_levels(run: Run, index: int, selections: np.ndarray) -> list[Thumbnail]:
-    """An image of the run at each extent (N_LEVELS, n_segments), with the outline of its mask."""
-    labels, image = run.read_segments(index)["labels"], read_picture(run.find_image(index), SIZE)
-    if image is None:
-        scale = SIZE / max(labels.shape)
-        image = make_grey(tuple(max(1, round(side * scale)) for side in labels.shape))
-    small, part = resize_labels(labels, image.shape[:2]), run.get_slice(index)
-    drawn = []
-    for selected in selections:
-        # A smaller label map leaves gaps of a pixel in the mask.
-        mask = cv2.morphologyEx(selected[part][small].astype(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
-        drawn.append(encode_picture(blend_mask(image, mask.astype(bool))))
-    return drawn
-
-
 def _format_head(chosen: int, level: int) -> str:
     words = [WORDS.get(level, ""), "chosen" if level == chosen else ""]
     mark = ' class="chosen" aria-current="true"' if level == chosen else ""
@@ -83,10 +55,15 @@ def _format_head(chosen: int, level: int) -> str:
 
 
 def _format_image(run: Run, index: int, selections: np.ndarray) -> str:
-    name, chosen = run.bags[index].name, find_chosen(run, index, selections)
-    cells = []
-    for level, picture in enumerate(draw_levels(run, index, selections), start=1):
-        mark, word = (' class="chosen"', ", chosen") if level == chosen else ("", "")
-        image = picture.format(f"Extent {level} on {name}{word}")
-        cells.append(f'<td{mark} title="{escape(name)}">{image}</td>')
+    """An image of the run at each extent (N_LEVELS, n_segments), with the outline of its mask."""
+    name, part, image = run.bags[index].name, run.get_slice(index), read_picture(run.find_image(index), SIZE)
+    if image is None:
+        return ""
+    small, cells = resize_labels(run.read_segments(index)["labels"], image.shape[:2]), []
+    for level, selected in enumerate(selections, start=1):
+        # A smaller label map leaves gaps of a pixel in the mask.
+        mask = cv2.morphologyEx(selected[part][small].astype(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+        mark, word = (' class="chosen"', ", chosen") if level == run.extent else ("", "")
+        picture = format_picture(blend_mask(image, mask.astype(bool)), f"Extent {level} on {name}{word}")
+        cells.append(f'<td{mark} title="{escape(name)}">{picture}</td>')
     return f"<tr>{''.join(cells)}</tr>\n"

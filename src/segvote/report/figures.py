@@ -1,7 +1,6 @@
 """Figures as inline SVG: histograms in rows, bars, the heat scale, precision-recall curves.
 
-Colours come from the page's style by class. The lines of a chart differ in colour and in dashes, so that they can be
-told apart in print.
+Colours come from the page's style by class. The lines of a chart differ in colour and in dashes, for print.
 """
 
 from __future__ import annotations

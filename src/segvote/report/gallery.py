@@ -17,7 +17,7 @@ import numpy as np
 from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import draw_bar
 from segvote.report.markup import escape, format_number, format_share
-from segvote.report.thumbnails import PAGE_BYTES, Triplet, choose_size, make_triplet
+from segvote.report.thumbnails import PAGE_BYTES, choose_size, format_triplet
 from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.steps.video.write import Moment, get_film_path, read_timeline
@@ -50,37 +50,32 @@ def list_cards(run: Run) -> Iterator[str]:
     size, share = choose_size(len(run)), PAGE_BYTES // len(run)
     order, spent = sort_bags(run.bags), 0
     with ThreadPoolExecutor(N_THREADS) as pool:
-        triplets = pool.map(lambda index: make_triplet(run, index, size, share), order)
+        triplets = pool.map(lambda index: format_triplet(run, index, size, share), order)
         for rank, (index, made) in enumerate(zip(order, triplets, strict=True)):
-            triplet = made if spent < PAGE_BYTES else Triplet()
-            spent += triplet.n_bytes
+            triplet = made if spent < PAGE_BYTES else ["", "", ""]
+            spent += sum(map(len, triplet))
             yield format_card(run.bags[index], triplet, rank, format_film(run, run.bags[index]))
 
 
-def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> str:
+def format_card(bag: BagRecord, triplet: Sequence[str], rank: int, film: str = "") -> str:
     """One card; `rank` is its place in the order of uncertainty, `film` the markup of a video's player."""
-    bag_label, plain = escape(bag.bag_label), bag.name.removeprefix(f"{bag.bag_label}/")
-    name, stem = escape(plain), escape(quote(bag.stem, errors="surrogateescape"))
+    bag_label, name = escape(bag.bag_label), escape(bag.name.removeprefix(f"{bag.bag_label}/"))
+    stem = escape(quote(bag.stem, errors="surrogateescape"))
+    missing = ("no image", "no heat map", "no mask" if bag.n_selected else "nothing selected")
+    panes = [
+        f'<span class="pane">{picture}</span>' if picture else f'<span class="pane missing">{words}</span>'
+        for picture, words in zip(triplet, missing, strict=True)
+    ]
     return (
         f'<li class="card" data-label="{bag_label}" data-rank="{rank}" data-score="{bag.score}"'
         f' data-area="{bag.area}" data-name="{name}">\n'
-        f'<button type="button" class="triplet">{_format_panes(bag, triplet, plain)}</button>\n'
+        f'<button type="button" class="triplet">{"".join(panes)}</button>\n'
         f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="bag-label {bag_label}">{bag_label}</span></div>\n'
         f"{film}{_format_facts(bag)}"
         # Links that work while the page lies in its run folder; shown when a card is enlarged.
         f'<p class="files">In the run folder: <a href="masks/{stem}.png">mask</a>, '
         f'<a href="heatmaps/{stem}.jpg">heat map</a></p>\n</li>\n'
     )
-
-
-def _format_panes(bag: BagRecord, triplet: Triplet, name: str) -> str:
-    empty = "no mask" if bag.n_selected else "nothing selected"
-    descriptions = (f"Image {name}", f"Heat map of {name}", f"Mask on {name}, {format_share(bag.area)} of the image")
-    panes = []
-    for picture, description, missing in zip(triplet, descriptions, ("no image", "no heat map", empty), strict=True):
-        content, mark = (picture.format(description), "") if picture else (missing, " missing")
-        panes.append(f'<span class="pane{mark}">{content}</span>')
-    return "".join(panes)
 
 
 def _format_facts(bag: BagRecord) -> str:

@@ -37,7 +37,7 @@ HEAD_BYTES = 4096  # the name of the result that a page shows stands within thes
 
 
 def write_report(run: Run) -> Path:
-    """Write ``report.html`` into the run folder; one that shows the same result already stays as it is."""
+    """Write ``report.html`` into the run folder; a page of the same result is not written again."""
     path = run.folder.report_path
     if _is_current(path, run):
         return path

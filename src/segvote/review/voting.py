@@ -17,7 +17,7 @@ from segvote.steps.explain import SegmentExplanation, explain_segment
 from segvote.steps.reopening import Opened, Voted, apply_corrections, list_run_bags, reopen, vote
 
 if TYPE_CHECKING:
-    from segvote.method import Vote
+    from segvote.method.vote import Vote
 
 
 class Voting:

@@ -77,6 +77,14 @@ def decide_extents(run: Run, levels: np.ndarray, user_labels: np.ndarray | None)
     return thresholds, raised, selected if user_labels is None else apply_labels(selected, user_labels)
 
 
+def list_selections(run: Run) -> np.ndarray:
+    """(N_LEVELS, n_segments) bool: the selection of each level; none for videos and where levels were not stored."""
+    if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
+        return np.empty((0, int(run.offsets[-1])), bool)
+    levels = range(1, N_LEVELS + 1)
+    return np.array([decide_extents(run, np.full(len(run), level), None)[2] for level in levels])
+
+
 def draw_extent(run: Run, index: int, level: int) -> np.ndarray:
     """(h, w) bool: the mask of an image of a run at another level, with its painted pixels and user labels."""
     corrections = read_corrections(run.folder)

@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.masks import Decided, scale_heat
-from segvote.method.decide import decide
+from segvote.method.decide import DECISIONS, check_decision
 from segvote.method.extents import find_reach, select_unseen
 from segvote.method.held_out import measure_p_value
 from segvote.method.hypotheses import VoteParams
@@ -133,7 +133,7 @@ class Predictor:
         if contains:
             # By the rule of the training run; a global threshold is that run's.
             rule = self.model.settings.decision
-            own = float(decide([scores], [areas], "sign" if rule == "global-otsu" else rule)[1][0])
+            own = float(DECISIONS["sign" if rule == "global-otsu" else check_decision(rule)]([scores], [areas])[0])
             decisions, shown, threshold = select_unseen(scores, areas, edges, shares, own, self.model.extent)
         high = float(shown.max()) if contains else max(float(top), self.threshold)
         heat = scale_heat(shown, threshold, min(float(low), float(shown.min())), high).astype(np.float32)

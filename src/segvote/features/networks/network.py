@@ -34,9 +34,8 @@ class NetworkFeatures(FeatureExtractor):
     mean: tuple[float, ...] = IMAGENET_MEAN
     std: tuple[float, ...] = IMAGENET_STD
     pooling: str  # mean or max over the cells of a segment
-    cell_shift: float = (
-        0.0  # of a cell's content behind its place in the map, in cells; uneven padding makes such shifts
-    )
+    # Of a cell's content behind its place in the map, in cells; uneven padding makes such shifts.
+    cell_shift: float = 0.0
     device: str = CPU
     options: tuple[str, ...]  # attributes that are part of the key
 

@@ -133,13 +133,8 @@ def _read_safetensors(path: str) -> dict[str, np.ndarray]:
     check_budget(Path(path).stat().st_size, path)
     try:
         return load_file(path)
-    except (
-        SafetensorError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-    ) as error:  # the last two for types that numpy lacks
+    # KeyError and TypeError are for types that numpy lacks.
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(f"{path}: expected a safetensors file, but {error}; fetch it again") from error
 
 
