@@ -45,13 +45,17 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path):
         assert content != (tmp_path / "other" / path).read_bytes()
 
 
-@pytest.mark.parametrize("style", [{"size": 32}, {"area": (0.3, 0.1)}, {"area": (0.0, 0.001)}, {"area": (0.01, 0.2)}])
-def test_a_bad_style_is_an_error(style):
-    with pytest.raises(BadInputError, match="got"):
-        next(make_surfaces(1, 0, **style))
-
-
-@pytest.mark.parametrize("style", [{"kind": "dent"}, {"ground": "steel"}])
-def test_an_unknown_name_lists_the_known_ones(style):
-    with pytest.raises(UnknownNameError, match=r"scratch|gravel"):
+@pytest.mark.parametrize(
+    ("style", "error"),
+    [
+        ({"size": 32}, BadInputError),
+        ({"area": (0.3, 0.1)}, BadInputError),
+        ({"area": (0.0, 0.001)}, BadInputError),
+        ({"area": (0.01, 0.2)}, BadInputError),
+        ({"kind": "dent"}, UnknownNameError),
+        ({"ground": "steel"}, UnknownNameError),
+    ],
+)
+def test_a_bad_style_is_an_error(style, error):
+    with pytest.raises(error):
         next(make_surfaces(1, 0, **style))

@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,6 +23,13 @@ def fill_by_coco(rings, height, width):
     if not rings:
         return np.zeros((height, width), bool)
     return coco_mask.decode(coco_mask.merge(coco_mask.frPyObjects(rings, height, width))).astype(bool)
+
+
+def read_picture(path, mode="L"):
+    """Pixels of a picture, whose mode is checked."""
+    with Image.open(path) as picture:
+        assert picture.mode == mode
+        return np.array(picture)
 
 
 def join(masks, height, width):
@@ -67,11 +74,9 @@ def decode_voc(folder, sizes):
     for name in sizes:
         stem = PurePosixPath(name).stem
         assert stem in stems
-        with Image.open(folder / f"SegmentationClass/{stem}.png") as picture:
-            assert picture.mode == "P"
-            assert picture.getpalette()[:12] == [0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0]
-            found[name] = np.array(picture) == 1
+        found[name] = read_picture(folder / f"SegmentationClass/{stem}.png", "P") == 1
         with Image.open(folder / f"SegmentationObject/{stem}.png") as picture:
+            assert picture.getpalette()[:12] == [0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0]
             np.testing.assert_array_equal(np.array(picture) > 0, found[name])
     return found
 
@@ -156,15 +161,11 @@ def decode_cityscapes(folder, sizes):
     found = {}
     for name in sizes:
         stem = PurePosixPath(name).stem.replace("_", "-")
-        base = f"gtFine/train/segvote/segvote_{stem}_000000_gtFine"
-        assert len(Path(base).name.split("_")) == 4
-        with Image.open(folder / f"{base}_labelIds.png") as picture:
-            assert picture.mode == "L"
-            found[name] = np.array(picture) == 26
-        with Image.open(folder / f"{base}_instanceIds.png") as picture:
-            np.testing.assert_array_equal(np.array(picture) // 1000 == 26, found[name])
-        with Image.open(folder / f"{base}_labelTrainIds.png") as picture:
-            np.testing.assert_array_equal(np.array(picture) == 1, found[name])
+        base = folder / f"gtFine/train/segvote/segvote_{stem}_000000_gtFine"
+        assert len(base.name.split("_")) == 4
+        found[name] = read_picture(f"{base}_labelIds.png") == 26
+        np.testing.assert_array_equal(read_picture(f"{base}_instanceIds.png", "I;16") // 1000 == 26, found[name])
+        np.testing.assert_array_equal(read_picture(f"{base}_labelTrainIds.png") == 1, found[name])
     return found
 
 
@@ -189,9 +190,7 @@ def decode_hf(folder, sizes):
     found = {}
     for name, row in zip(sizes, rows, strict=True):
         assert PurePosixPath(row["mask_file_name"]).stem == PurePosixPath(name).stem
-        with Image.open(folder / "train" / row["mask_file_name"]) as picture:
-            assert picture.mode == "L"
-            found[name] = np.array(picture) == 1
+        found[name] = read_picture(folder / "train" / row["mask_file_name"]) == 1
     return found
 
 
@@ -200,9 +199,7 @@ def decode_png(folder, sizes):
         rows = list(csv.DictReader(file))
     found = {}
     for name in sizes:
-        with Image.open((folder / name).with_suffix(".png")) as picture:
-            assert picture.mode == "L"
-            found[name] = np.array(picture) == 255
+        found[name] = read_picture((folder / name).with_suffix(".png")) == 255
         assert sum(int(row["area"]) for row in rows if row["image"] == name) == found[name].sum()
     return found
 

@@ -27,20 +27,16 @@ from segvote.types import Annotation, Part
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the judges' own warnings are not ours to mend
 
 
-def make_annotations(folder):
-    """Every example mask with a picture on disk."""
-    annotations = []
-    for name, mask in {**MASKS, "large": make_large_mask()}.items():
-        path = folder / f"{name}.jpg"
-        Image.new("RGB", mask.shape[::-1]).save(path)
-        annotations.append(Annotation(f"{name}.jpg", *mask.shape, (Part("car", mask, 0.5),), image_path=path))
-    return annotations
-
-
 @pytest.fixture
 def annotations(tmp_path):
+    """Every example mask with a picture on disk."""
     (tmp_path / "pictures").mkdir()
-    return make_annotations(tmp_path / "pictures")
+    made = []
+    for name, mask in {**MASKS, "large": make_large_mask()}.items():
+        path = tmp_path / "pictures" / f"{name}.jpg"
+        Image.new("RGB", mask.shape[::-1]).save(path)
+        made.append(Annotation(f"{name}.jpg", *mask.shape, (Part("car", mask, 0.5),), image_path=path))
+    return made
 
 
 def assert_same(found, annotations):
@@ -230,16 +226,6 @@ def fiftyone(monkeypatch, tmp_path):
     return pytest.importorskip("fiftyone")
 
 
-def read_by_fiftyone(importer, list_masks):
-    """Masks of the images that an importer of FiftyOne finds, by name."""
-    found = {}
-    with importer:
-        for path, metadata, labels in importer:
-            size = (metadata.height, metadata.width) if metadata else Image.open(path).size[::-1]
-            found[PurePosixPath(path).stem] = np.any([np.zeros(size, bool), *list_masks(labels, size)], axis=0)
-    return found
-
-
 def _place_detections(labels, size):
     for one in labels.detections if labels else []:
         mask, (x, y) = np.zeros(size, bool), one.bounding_box[:2]
@@ -259,7 +245,11 @@ def test_fiftyone_reads_our_coco_folder(tmp_path, annotations, fiftyone):
         importer = coco.COCODetectionDatasetImporter(
             **{name: str(path) for name, path in paths.items()}, label_types="segmentations"
         )
-        found.update(read_by_fiftyone(importer, _place_detections))
+        with importer:
+            for path, metadata, labels in importer:
+                size = (metadata.height, metadata.width) if metadata else Image.open(path).size[::-1]
+                masks = [np.zeros(size, bool), *_place_detections(labels, size)]
+                found[PurePosixPath(path).stem] = np.any(masks, axis=0)
     assert_same(found, annotations)
 
 

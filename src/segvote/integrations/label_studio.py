@@ -53,10 +53,10 @@ def create_app(
     **options
         Options of Label Studio's own ``init_app``.
     """
-    _import_base()
+    backend = make_backend(model, false_positive_rate)
     from label_studio_ml.api import init_app
 
-    application = init_app(model_class=make_backend(model, false_positive_rate), **options)
+    application = init_app(model_class=backend, **options)
     if token is not None:
         application.wsgi_app = TokenGuard(application.wsgi_app, token, hosts)
     return application

@@ -147,10 +147,6 @@ def place_image(annotation: Annotation, target: Path, options: ExportOptions) ->
                 _link_or_copy(source, temporary, options.images == "link")
     except UnreadableImageError as error:
         raise UnreadableImageError(f"{error}; images 'none' exports the masks alone") from error
-    except FileNotFoundError as error:  # removed since it was opened first
-        raise UnreadableImageError(
-            f"{source} is not there any more; put it back, or use images 'none' to export the masks alone"
-        ) from error
 
 
 def find_picture(annotation: Annotation) -> Path:

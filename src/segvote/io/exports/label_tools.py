@@ -95,7 +95,7 @@ def write_labelme(annotations: Iterable[Annotation], folder: Path, options: Expo
     namer = FileNamer()
     for annotation in annotations:
         path = folder / f"{namer.choose_stem(annotation.name)}.json"
-        picture = path.with_suffix("").with_name(path.stem + PurePosixPath(annotation.name).suffix)
+        picture = path.with_name(path.stem + PurePosixPath(annotation.name).suffix)
         place_image(annotation, picture, options)
         if options.images == "none" and annotation.image_path is not None:
             picture = annotation.image_path
@@ -108,8 +108,9 @@ def write_labelme(annotations: Iterable[Annotation], folder: Path, options: Expo
 def _describe(annotation: Annotation, image_path: str, options: ExportOptions) -> dict[str, Any]:
     shapes: list[dict[str, Any]] = []
     for number, part in enumerate(list_parts(annotation, options), start=1):
-        rings = [ring.tolist() for ring in list_outlines(part.mask)] if options.polygons else []
-        shapes += [_describe_shape(part, number, "polygon", ring, None) for ring in rings] or [_crop(part, number)]
+        common = {"label": part.label, "description": "", "flags": {}, "score": float(part.score)}
+        # The outlines of one object belong to one group.
+        shapes += [{**common, "group_id": number, **shape} for shape in _list_shapes(part.mask, options.polygons)]
     return {
         "version": VERSION,
         "flags": {},
@@ -122,23 +123,12 @@ def _describe(annotation: Annotation, image_path: str, options: ExportOptions) -
     }
 
 
-def _crop(part: Part, number: int) -> dict[str, Any]:
-    left, top, width, height = measure_box(part.mask)
-    crop = part.mask[top : top + height, left : left + width]
+def _list_shapes(mask: np.ndarray, polygons: bool) -> list[dict[str, Any]]:
+    """The outlines of a mask that is not empty, or its crop."""
+    if polygons:
+        return [{"shape_type": "polygon", "points": ring.tolist(), "mask": None} for ring in list_outlines(mask)]
+    left, top, width, height = measure_box(mask)
     # Both corners belong to the crop. The picture holds 0 and 1, as labelme itself writes it.
     corners = [[left, top], [left + width - 1, top + height - 1]]
-    picture = base64.b64encode(encode_png(Image.fromarray(crop.astype(np.uint8)))).decode("ascii")
-    return _describe_shape(part, number, "mask", corners, picture)
-
-
-def _describe_shape(part: Part, number: int, kind: str, points: list[list[int]], mask: str | None) -> dict[str, Any]:
-    return {
-        "label": part.label,
-        "points": points,
-        "group_id": number,  # the outlines of one object belong together
-        "description": "",
-        "shape_type": kind,
-        "flags": {},
-        "mask": mask,
-        "score": float(part.score),
-    }
+    crop = Image.fromarray(mask[top : top + height, left : left + width].astype(np.uint8))
+    return [{"shape_type": "mask", "points": corners, "mask": base64.b64encode(encode_png(crop)).decode("ascii")}]

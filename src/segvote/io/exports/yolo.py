@@ -26,11 +26,10 @@ def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportO
     With a split, ``train`` and ``val`` lie below both.
     """
     namer, split = FileNamer(), Split(options.val_share, "")
-    format_lines = _format_boxes if options.boxes else _format_outlines
     for annotation in annotations:
         # Most readers of YOLO look into one folder.
         subset, stem = split.choose(annotation), namer.choose_flat_stem(annotation.name)
-        write_text(folder / "labels" / subset / f"{stem}.txt", "".join(format_lines(annotation, options)))
+        write_text(folder / "labels" / subset / f"{stem}.txt", "".join(_format_lines(annotation, options)))
         suffix = PurePosixPath(annotation.name).suffix
         if suffix.lower() not in TRAINABLE:  # a JPEG under its other names stays a JPEG, a GIF becomes a PNG
             suffix = ".jpg" if find_kind(suffix) == "JPEG" else ".png"
@@ -40,23 +39,17 @@ def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportO
     return path
 
 
-def _format_outlines(annotation: Annotation, options: ExportOptions) -> Iterator[str]:
+def _format_lines(annotation: Annotation, options: ExportOptions) -> Iterator[str]:
     size = np.array([annotation.width, annotation.height])
     for part in list_parts(annotation, options):
-        number = options.labels.index(part.label)
-        for ring in list_outlines(part.mask):
-            points = " ".join(f"{value:.9g}" for value in (ring / size).ravel())
-            yield f"{number} {points}\n"
-
-
-def _format_boxes(annotation: Annotation, options: ExportOptions) -> Iterator[str]:
-    size = np.array([annotation.width, annotation.height])
-    for part in list_parts(annotation, options):
-        left, top, width, height = measure_box(part.mask)
-        centre = np.array([left + width / 2, top + height / 2]) / size
-        # Datumaro refuses exponents.
-        numbers = " ".join(f"{value:.9f}" for value in (*centre, *(np.array([width, height]) / size)))
-        yield f"{options.labels.index(part.label)} {numbers}\n"
+        if options.boxes:
+            left, top, width, height = measure_box(part.mask)
+            box = np.array([[left + width / 2, top + height / 2], [width, height]]) / size
+            lines = [" ".join(f"{value:.9f}" for value in box.ravel())]  # Datumaro refuses exponents
+        else:
+            rings = [(ring / size).ravel() for ring in list_outlines(part.mask)]
+            lines = [" ".join(f"{value:.9g}" for value in ring) for ring in rings]
+        yield from (f"{options.labels.index(part.label)} {line}\n" for line in lines)
 
 
 def _format_data(names: tuple[str, ...], split: Split) -> str:
