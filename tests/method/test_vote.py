@@ -9,7 +9,6 @@ from reference import vote_slowly
 
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams, value_contrast
-from segvote.method.linear import fit_posterior
 from segvote.method.table import Geometry
 from segvote.method.vote import explain_vote, link_unseen, score_held_out, score_linked, vote, vote_by_scores
 
@@ -146,11 +145,10 @@ def test_unseen_scores_are_those_of_the_formula():
     found = hold(make_scene(noise=0.6))
     X = make_scene(n_images=2, noise=0.6, seed=1)[0]
     squared = ((X[:, None] - found.table.X[None]) ** 2).sum(-1)
-    posterior = fit_posterior(found.table.X, found.labels, found.table.areas)
     slow = []
     for distances in squared:
         near = np.argsort(distances, kind="stable")[:10]
         votes = np.exp(-(distances[near] - distances[near[0]]) / (2 * distances[near[-1]] / 4))
         slow.append(votes @ found.labels[near] / votes.sum())
-    expected = found.inside * np.array(slow) + (1 - found.inside) * posterior.measure(X) - found.threshold
+    expected = found.inside * np.array(slow) + (1 - found.inside) * found.posterior.measure(X) - found.threshold
     assert np.allclose(score_linked(found, X, link_unseen(found, X)), expected, atol=1e-5)

@@ -82,7 +82,7 @@ def test_another_voter_reuses_segments_and_features(scenes, run_copy, monkeypatc
 
 
 def test_masks_lie_on_the_planted_object(scenes, tmp_path):
-    settings = Settings(n_segments=80, size=200, voter_options={"n_neighbors": 20})
+    settings = Settings(n_segments=80, size=200, detail="coarse", voter_options={"n_neighbors": 20})
     run = run_quick(scenes, tmp_path / "run", settings)
     assert evaluate(run, scenes / "masks").to_dict()["corloc"] >= 0.8
 

@@ -129,7 +129,8 @@ def test_the_score_is_its_formula(planted):
     first = cut(NegativeVotes().fit(planted.X, planted.y, bags=planted.bags).scores_, planted)
     again = cut(average_neighbours(X, planted.bags, first, 8), planted)
     share = average_neighbours(X, planted.bags, again, 8)
-    posterior = fit_posterior(scale_to_unit(planted.X), again, np.ones(len(X))).measure(scale_to_unit(planted.X))
+    ones, unit = np.ones(len(X)), scale_to_unit(planted.X)
+    posterior = fit_posterior(unit, again, ones, ones > 0).measure(unit)
     inside = share[again].mean()
     expected = inside * share + (1 - inside) * posterior
     np.testing.assert_allclose(found.scores_ + found.threshold_, expected, atol=1e-4)

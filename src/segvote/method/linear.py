@@ -13,6 +13,8 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
+from segvote.kernels.points import list_blocks
+
 # Added to the diagonal of the covariance, in units of its mean.
 RIDGE = 0.3
 # How far the curve corrects for the classes' sizes: 1 keeps them, 0 makes object and background as common.
@@ -32,11 +34,8 @@ class LinearPosterior:
         return expit(np.einsum("ij,j->i", X, self.direction.astype(X.dtype)).astype(np.float64) + self.offset)
 
 
-def fit_posterior(
-    X: np.ndarray, selected: np.ndarray, areas: np.ndarray, used: np.ndarray | None = None
-) -> LinearPosterior:
+def fit_posterior(X: np.ndarray, selected: np.ndarray, areas: np.ndarray, used: np.ndarray) -> LinearPosterior:
     """Fit to the selected segments (n,) bool against the others, of those used (n,) bool; areas (n,) are weights."""
-    used = np.ones(len(X), dtype=bool) if used is None else used
     if not (selected & used).any() or not (~selected & used).any():
         return LinearPosterior(np.zeros(X.shape[1]), 20.0 if (selected & used).any() else -20.0)
     direction = fit_direction(X, selected, used)
@@ -49,12 +48,11 @@ def fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray) -> np.n
     """(d,) (C + r I)^-1 times the weighted difference of the means, with both classes weighing one half."""
     weights = used * np.where(selected, 0.5 / (selected & used).sum(), 0.5 / (~selected & used).sum())
     targets = np.where(selected, 1.0, -1.0)
-    mean, cross = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    moment = np.zeros((X.shape[1], X.shape[1]))
+    n_dims = X.shape[1]
+    mean, cross, moment = np.zeros(n_dims), np.zeros(n_dims), np.zeros((n_dims, n_dims))
     # One thread: the rounding of a matrix product depends on how many share it.
     with threadpool_limits(limits=1):
-        for start in range(0, len(X), ROWS_PER_BLOCK):
-            rows = slice(start, start + ROWS_PER_BLOCK)
+        for rows in list_blocks(len(X), ROWS_PER_BLOCK):
             weighted = X[rows] * weights[rows, None].astype(X.dtype)
             mean += weighted.sum(axis=0, dtype=np.float64)
             cross += np.einsum("ij,i->j", weighted, targets[rows].astype(X.dtype))

@@ -60,6 +60,12 @@ def segment_image(settings: Settings, image: np.ndarray) -> dict[str, np.ndarray
     return measure_segments(segmentation, convert_to_lab(working), image.shape[:2])  # type: ignore[arg-type]
 
 
+def extract_image(extractor: FeatureExtractor, settings: Settings, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """(n_segments, d) features of an image (h, w, 3) uint8 in memory with its label map."""
+    image, labels = item
+    return check_outputs(extractor.extract(image, labels.astype(np.int32)), "an image", settings.features)
+
+
 def read_lazily(bag: Bag) -> Reader:
     """A reader that opens the image of a bag when it is first needed, in most cases once."""
 

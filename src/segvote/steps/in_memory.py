@@ -13,7 +13,6 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 from segvote.features import FeatureExtractor
-from segvote.features.base import check_outputs
 from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.progress_bar import choose_progress
 from segvote.masks import Decided, Drawing, scale_heat
@@ -25,7 +24,7 @@ from segvote.run.settings import CONTRAST, Settings
 from segvote.steps.drawing.choosing import name_refiner
 from segvote.steps.drawing.prior import measure_image, prefer_contrast
 from segvote.steps.drawing.superpixels import draw_image
-from segvote.steps.extract import segment_image
+from segvote.steps.extract import extract_image, segment_image
 from segvote.steps.looks import choose_look, list_levels
 from segvote.steps.prepare import check_names
 from segvote.steps.table import build_table
@@ -144,16 +143,11 @@ def _vote(
     if extractor.needs_fit:
         extractor.fit(iter(images), np.random.default_rng(level.seed))
     items = [(image, found["labels"]) for image, found in zip(images, segments, strict=True)]
-    features = list(run_on_all(partial(_extract, extractor, level), items, resources, "extract features"))
+    features = list(run_on_all(partial(extract_image, extractor, level), items, resources, "extract features"))
     table, _ = build_table(features, segments, positive, extractor, level)
     if level.detail == CONTRAST:
         table = prefer_contrast(table, list(run_on_all(_measure_peaks, items, resources)))
     return hold_vote(table, level), level
-
-
-def _extract(extractor: FeatureExtractor, settings: Settings, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    image, labels = item
-    return check_outputs(extractor.extract(image, labels.astype(np.int32)), "an image", settings.features)
 
 
 def _measure_peaks(item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

@@ -17,7 +17,6 @@ from scipy import sparse
 from scipy.special import expit
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.features.base import check_outputs
 from segvote.masks import Decided, scale_heat
 from segvote.method.decide import DECISIONS, check_decision
 from segvote.method.extents import find_reach, select_unseen
@@ -28,7 +27,7 @@ from segvote.method.table import SegmentTable, make_folds
 from segvote.method.vote import Evidence, link_unseen, score_linked, vote_by_scores
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import draw_image
-from segvote.steps.extract import segment_image
+from segvote.steps.extract import extract_image, segment_image
 from segvote.steps.model import N_FOLDS, Model, measure_nearest, measure_strangeness, select_arrays
 from segvote.steps.table import build_table
 from segvote.steps.vote import make_params
@@ -91,9 +90,8 @@ class Predictor:
         """Predict one image, (h, w, 3) uint8 as displayed: the choice, and the mask (h, w) bool."""
         model, settings = self.model, self.model.settings
         geometry = segment_image(settings, image)
-        features = model.extractor.extract(image, geometry["labels"].astype(np.int32))
-        shards = [check_outputs(features, "an image", settings.features)]
-        table, _ = build_table(shards, [geometry], None, model.extractor, settings, model.standardiser)
+        features = extract_image(model.extractor, settings, (image, geometry["labels"]))
+        table, _ = build_table([features], [geometry], None, model.extractor, settings, model.standardiser)
         (choice,) = self.choose(table)
         free = np.full(len(table), -1, dtype=np.int8)
         decided = Decided(geometry["labels"], choice.heat, choice.decisions, free)
