@@ -74,6 +74,7 @@ def test_settings_come_back_from_a_record():
     [
         ({"shape": 3}, "unknown field `shape`"),
         ({"fps": float("inf")}, "fps"),
+        ({"window": "s3://nowhere/x"}, "unknown window"),
         ([], "expected `object`, got `array`"),
     ],
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from segvote.io.picture_formats import BITS
+from segvote.errors import DamagedFileError
+from segvote.io.picture_formats import BITS, WINDOWS
 from segvote.io.tables import convert_record
 from segvote.voters import METHOD
 
@@ -105,4 +106,7 @@ class Settings:
 
 def read_settings(data: Any, where: object) -> Settings:
     """Validate the settings of a record."""
-    return convert_record(data, Settings, where)
+    settings = convert_record(data, Settings, where)
+    if settings.window not in WINDOWS:  # part of the paths by which images are read
+        raise DamagedFileError(f"{where}: unknown window {settings.window!r:.80}; restore the file, or annotate again")
+    return settings
