@@ -134,19 +134,16 @@ class Job:
         record = self.run.read_record()
         for level, extractor in self.levels:
             if record.complete and record.inputs == self.inputs and record.settings == level.to_dict():
-                good = keep_readable(self._extract(level, extractor, bags), self.strict)
-                return is_done(self.run, make_result_key(level, good, corrections))
+                found = extract_bags(self.run, bags, level, extractor, self.resources, self.label_maps)
+                return is_done(self.run, make_result_key(level, keep_readable(found, self.strict), corrections))
         return False
-
-    def _extract(self, level: Settings, extractor: FeatureExtractor, bags: Sequence[Bag]) -> list[Bag]:
-        return extract_bags(self.run, bags, level, extractor, self.resources, self.label_maps)
 
     def _vote(
         self, bags: Sequence[Bag], corrections: Corrections, level: Settings, extractor: FeatureExtractor
     ) -> tuple[Held, tuple[Voted, Neighbours | None, list[Problem]]]:
         """The vote at one level of detail; the same with corrections, its neighbours, and images that were left out."""
         run, progress = self.run, self.resources.progress
-        segmented = self._extract(level, extractor, bags)
+        segmented = extract_bags(run, bags, level, extractor, self.resources, self.label_maps)
         good = keep_readable(segmented, self.strict)
         # With the requested settings, not those of the level: another command may have to continue.
         run.write_record(make_record(self.inputs, self.settings, make_result_key(level, good, corrections)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -69,15 +68,18 @@ def extract_image(extractor: FeatureExtractor, settings: Settings, item: tuple[n
 def read_lazily(bag: Bag) -> Reader:
     """A reader that opens the image of a bag when it is first needed, in most cases once."""
 
-    @cache
-    def read(size: int) -> tuple[np.ndarray, tuple[int, int]]:
-        found = read_enough(bag.path, 2 * size)
-        # Segments and features are cached under the hash that was computed when the bag was listed.
-        if hash_file(bag.path) != bag.digest:
-            raise UnreadableImageError(f"{bag.path}: changed while it was read; repeat the command")
-        return found
+    known: dict[int, tuple[np.ndarray, tuple[int, int]]] = {}
 
-    return lambda size: read(max(size, SEEN))
+    def read(size: int) -> tuple[np.ndarray, tuple[int, int]]:
+        size = max(size, SEEN)
+        if size not in known:
+            known[size] = read_enough(bag.path, 2 * size)
+            # Segments and features are cached under the hash that was computed when the bag was listed.
+            if hash_file(bag.path) != bag.digest:
+                raise UnreadableImageError(f"{bag.path}: changed while it was read; repeat the command")
+        return known[size]
+
+    return read
 
 
 @dataclass(frozen=True, eq=False)

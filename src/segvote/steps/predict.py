@@ -24,10 +24,9 @@ from segvote.run.output_names import remove_stale
 from segvote.run.record import Problem
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.steps.extract import BagExtractor
 from segvote.steps.model import Model, read_model
 from segvote.steps.predictor import FALSE_POSITIVE_RATE, Choice, Predictor
-from segvote.steps.prepare import check_strict, run_extractor
+from segvote.steps.prepare import check_strict, extract_bags
 from segvote.steps.table import gather_table
 from segvote.steps.workers import N_JOBS, Resources, name_in_full
 from segvote.steps.write import WriteTask, record_bag, write_pictures
@@ -156,8 +155,7 @@ def _predict_folder(
         state = model.extractor.get_state()
         digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
         state_key = make_key(**digests) if digests else ""
-        bag_extractor = BagExtractor(target, model.settings, model.extractor, state_key)
-        segmented = run_extractor(bag_extractor, bags, resources)
+        segmented = extract_bags(target, bags, model.settings, model.extractor, resources, words=state_key)
         check_strict(segmented, strict)
         good = [one for one in segmented if not one.problem]
         if not good:

@@ -60,23 +60,22 @@ def extract_bags(
     extractor: FeatureExtractor,
     resources: Resources,
     label_maps: Path | None = None,
+    words: str | None = None,
 ) -> list[Bag]:
     """Segments and features of all bags, in their order; those in the run folder are used again.
 
-    An extractor with a codebook is fitted to the images first; `label_maps` is a folder of the user's own segments.
+    An extractor with a codebook is fitted to the images first, unless `words` is the key of the codebook that it has;
+    `label_maps` is a folder of the user's own segments.
     """
-    words = learn_words(run, bags, settings, extractor, resources.progress)
-    return run_extractor(BagExtractor(run, settings, extractor, words, label_maps), bags, resources)
-
-
-def run_extractor(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[Bag]:
-    """As `extract_bags`, by an extractor that is fitted."""
+    if words is None:
+        words = learn_words(run, bags, settings, extractor, resources.progress)
+    bag_extractor = BagExtractor(run, settings, extractor, words, label_maps)
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
     if not missing:
         return list(known.values())
-    videos = [make_segments_key(bag, bag_extractor.settings) for bag in missing if bag.is_video and not bag.problem]
-    with bag_extractor.run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
+    videos = [make_segments_key(bag, settings) for bag in missing if bag.is_video and not bag.problem]
+    with run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
         for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
             known[one.name] = one
     return [known[bag.name] for bag in bags]
