@@ -17,14 +17,15 @@ import numpy as np
 from scipy import sparse
 
 from confidence import AS_IT_IS, draw, misfile
-from segvote.method.confidence import vote_and_judge
 from segvote.method.hypotheses import VoteParams
+from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, decide_vote, vote
+from segvote.method.vote import Vote, decide, find_zero, vote
 from segvote.report.tables import format_markdown
+from segvote.selection import Selection
 from suite import SuiteArrays, load_suite, make_parser
 
-Voting = Callable[[SegmentTable, sparse.csr_matrix], Vote]
+Voting = Callable[[SegmentTable, sparse.csr_matrix], Selection]
 Figures = dict[str, dict[str, dict[str, tuple[float, float]]]]  # kind, row and set to CorLoc and mean overlap
 USUAL = VoteParams()
 WHOLE, DRAWS, MISFILED = "whole", "12 + 12", "a tenth misfiled"
@@ -34,17 +35,30 @@ KEPT, SECOND = "likely mislabelled kept", "with the second opinion"
 
 def use(**params: object) -> Voting:
     """The method with other constants."""
-    return lambda table, graph: vote(table, graph, replace(USUAL, **params))
+    return lambda table, graph: vote(table, graph, replace(USUAL, **params)).selection
 
 
-def vote_by_neighbours(table: SegmentTable, graph: sparse.csr_matrix) -> Vote:
-    found = vote(table, graph)
-    return decide_vote(found, found.counted_graph @ found.labels.astype(np.float64), found.suspicion)
+def vote_by_neighbours(table: SegmentTable, graph: sparse.csr_matrix) -> Selection:
+    held = vote(table, graph)
+    return decide_by(held, held.electorate.graph @ held.scorer.labels.astype(np.float64))
 
 
-def vote_by_classifier(table: SegmentTable, graph: sparse.csr_matrix) -> Vote:
-    found = vote(table, graph)
-    return decide_vote(found, found.posterior.measure(table.X), found.suspicion)
+def vote_by_classifier(table: SegmentTable, graph: sparse.csr_matrix) -> Selection:
+    held = vote(table, graph)
+    return decide_by(held, held.scorer.posterior.measure(table.X))
+
+
+def decide_by(held: Vote, votes: np.ndarray) -> Selection:
+    """The selection of a vote by other evidence (n_segments,)."""
+    return decide(
+        held.table,
+        held.inputs.params,
+        votes,
+        find_zero(held.inputs, votes),
+        user_labels=held.selection.user_labels,
+        walks=held.diagnostics.hypotheses.selections,
+        empty=held.selection.empty,
+    )
 
 
 ROWS: dict[str, Voting] = {
@@ -59,7 +73,7 @@ ROWS: dict[str, Voting] = {
     KEPT: use(exclude_mislabelled=False),
     "no classifier": vote_by_neighbours,
     "classifier only": vote_by_classifier,
-    SECOND: lambda table, graph: vote_and_judge(table, graph)[0],
+    SECOND: lambda table, graph: vote_and_judge(table, graph)[0].selection,
     "20 steps": use(n_steps=20),
 }
 

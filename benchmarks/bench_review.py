@@ -1,4 +1,4 @@
-"""Simulated corrections: CorLoc and mean IoU of the drawn masks after 0, 1, 10, 25, 50 and 100 actions.
+"""Simulated corrections: CorLoc and mean IoU of the drawn masks after 0, 1, 5, 10, 25, 50 and 100 actions.
 
     python benchmarks/bench_review.py SET [SET ...] [--runs build/suite] [--ways segments-vote,pixels-vote] [--choose]
 
@@ -7,6 +7,8 @@ or accepts the image when no correction gains a hundredth of its IoU; both are a
 its consequence:
 
 segments  the region, of the five sizes that the page offers, that gains most is clicked;
+images    the mask of the whole image is drawn, and the image accepted: it is finished, and teaches the others; the
+          first one is the image that the page asks for, where it asks;
 pixels    a lasso is drawn around the error, a connected region, whose lasso gains most: straight lines within `HAND`
           pixels of its outline, without holes;
 vote      the correction takes part in the vote, as on the page: it is propagated at once, and a vote is held after
@@ -15,12 +17,21 @@ alone     no other segment changes.
 
 Runs are those of `suite.py`; use a copy where they must not change. With ``--choose`` the first action is the choice of
 an extent for all images. The truth is used by the person and by the measure, nowhere else. The last line is JSON.
+
+    python benchmarks/bench_review.py --log RUN
+
+measures how long a click, an undo and a redo take to be answered in a copy of a run whose log has 10 and 10,000
+actions, and prints the ratios.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import shutil
+import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,17 +43,20 @@ from segvote.io.encodings.polygons import trace_polygons
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
-from segvote.method.extents import DEFAULT_LEVEL, N_LEVELS, apply_levels, find_extents
-from segvote.method.vote import Vote
+from segvote.method.extents import DEFAULT_LEVEL, N_LEVELS, apply_levels
+from segvote.pipeline.corrected_vote import vote
+from segvote.pipeline.lessons import find_first
+from segvote.pipeline.opening import reopen
+from segvote.pipeline.strokes import Canvas
 from segvote.review.encoding import rank_images
+from segvote.review.engine import Engine
 from segvote.review.masks import draw_segments, measure_redrawn
 from segvote.review.pictures import list_levels
 from segvote.review.snapshot import apply_user, apply_votes, make_snapshot, note_redrawn
 from segvote.review.strokes import Stroke, draw_stroke
-from segvote.run.correction_log import Action
+from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
-from segvote.run.strokes import Canvas
-from segvote.steps.reopening import reopen, vote
+from segvote.selection import Selection
 from segvote.types import WITH
 
 # Least share of a region that must have the label of a click, and least gain in IoU of a correction.
@@ -51,9 +65,9 @@ PURE, WORTH = 0.85, 0.01
 HAND, N_ERRORS = 2.0, 5
 OBJECT, BACKGROUND = 255, 0  # of the truth; other values are not judged
 EVERY = 5  # corrections from one vote to the next
-WAYS = ("segments-vote", "pixels-vote", "segments-alone", "pixels-alone")
+WAYS = ("segments-vote", "pixels-vote", "images-vote", "segments-alone", "pixels-alone")
 # After how many actions masks are drawn and measured.
-DRAWN_AT = (0, 1, 10, 25, 50, 100)
+DRAWN_AT = (0, 1, 5, 10, 25, 50, 100)
 FOUND = 0.5  # IoU from which an image counts for CorLoc
 
 
@@ -134,11 +148,12 @@ class Review:
     def __init__(self, run: Run, masks: Path, choose: bool = False) -> None:
         self.run, self.person, self.choose = run, Person(run, masks), choose
         opened = reopen(run)
-        self.held = vote(opened).held
-        table, result = opened.table, self.held.vote
+        voted = vote(opened)
+        self.base, self.asked = voted.base, find_first(voted)
+        table, result = opened.table, self.base.selection
         votes = (result.scores, result.selected, result.thresholds)
         shown = make_snapshot(table.bag_offsets, table.areas, table.bag_labels, *votes, uncertainty=result.uncertainty)
-        self.first = apply_votes(note_redrawn(shown, measure_redrawn(run, shown)), *votes, result.graph)
+        self.first = apply_votes(note_redrawn(shown, measure_redrawn(run, shown)), *votes, self.base.graph)
 
 
 class Corrector:
@@ -147,11 +162,12 @@ class Corrector:
     def __init__(self, review: Review, way: str) -> None:
         self.tool, self.consequence = way.split("-", 1)
         self.review, self.person = review, review.person
-        self.shown, self.refitted, self.n_corrections = review.first, review.held.vote, 0
+        self.shown, self.refitted, self.n_corrections = review.first, review.base, 0
         self.level, self.waits = DEFAULT_LEVEL, review.choose
         self.canvases: dict[int, Canvas] = {}
         self.strokes: dict[int, list[Action]] = {}
         self.painted_shares = np.zeros(len(review.first.scores))
+        self.finished = np.full(len(review.first.scores), np.nan)
 
     def measure(self) -> tuple[float, float]:
         bags = [int(bag) for bag in np.flatnonzero(self.shown.positive)]
@@ -168,12 +184,16 @@ class Corrector:
         """Correct, or accept, the next image of the queue; nothing where all were accepted."""
         if self.waits:
             self.waits, self.level = False, self._choose_level()
-            self._show(self.review.held.vote)
+            self._show(self.review.base.selection)
             return
         waiting = np.flatnonzero(self.shown.positive & ~self.shown.accepted)
         if len(waiting) == 0:
             return
         bag = int(waiting[np.argmax(rank_images(self.shown)[waiting])])
+        if self.tool == "images":
+            asked = self.review.asked if np.isnan(self.finished).all() else -1
+            self._finish(bag if asked < 0 else asked)
+            return
         user_labels = (self._lasso if self.tool == "pixels" else self._click)(bag, self.draw(bag))
         if user_labels is None:
             accepted = self.shown.accepted.copy()
@@ -182,18 +202,31 @@ class Corrector:
         else:
             self._vote(user_labels)
 
+    def _finish(self, bag: int) -> None:
+        """Draw the mask of an image as it is, and accept it; the others learn from it."""
+        part, labels = self.shown.get_slice(bag), self.person.labels[bag]
+        mask = self.person.truths[bag] == OBJECT
+        counts = str(encode_rle(mask)["counts"])
+        self.canvases[bag] = Canvas(mask.shape, [Action("look", str(bag), "", 1, *mask.shape, counts)])
+        self.finished[part] = self.canvases[bag].measure_object(labels, part.stop - part.start)
+        accepted = self.shown.accepted.copy()
+        accepted[bag] = True
+        self.shown = apply_user(self.shown, replace(self.shown.user, accepted=accepted))
+        self.refitted = self.review.base.teach(self.finished)
+        self._show(self.refitted.selection)
+
     def _choose_level(self) -> int:
         """The extent whose masks are best, as a person sees it on the strip of the report."""
         found = []
         for self.level in range(1, N_LEVELS + 1):
-            self._show(self.review.held.vote)
+            self._show(self.review.base.selection)
             found.append(self.measure()[1])
         return int(np.argmax(found)) + 1
 
-    def _show(self, found: Vote) -> None:
-        """Show a vote with corrections at the extent that was chosen."""
-        result = apply_levels(found, find_extents(found), self.level)
-        votes = (result.scores, result.selected, result.thresholds, found.graph, result.uncertainty)
+    def _show(self, selection: Selection) -> None:
+        """Show a selection with corrections at the extent that was chosen."""
+        result = apply_levels(selection, self.refitted.find_extents(selection), self.level)
+        votes = (result.scores, result.selected, result.thresholds, self.review.base.graph, result.uncertainty)
         self.shown = apply_votes(self.shown, *votes)
 
     def _click(self, bag: int, mask: np.ndarray) -> np.ndarray | None:
@@ -228,22 +261,75 @@ class Corrector:
         if self.consequence == "alone":
             return
         if self.n_corrections % EVERY == 0:
-            self.refitted = self.review.held.refit(user_labels)
-        self._show(self.review.held.correct(user_labels, self.painted_shares, self.refitted))
+            self.refitted = self.review.base.refit(user_labels)
+        self._show(self.review.base.correct(user_labels, self.painted_shares, self.refitted).selection)
+
+
+SHORT, LONG = 10, 10_000  # actions in a log
+N_CLICKS = 40  # of which the median is taken
+
+
+def fill_log(run: Run, n_actions: int) -> None:
+    """Clicks on single segments of all images in turn, in one transaction; each would wait for the disk."""
+    rng, actions = np.random.default_rng(0), []
+    for number in range(n_actions):
+        bag = number % len(run)
+        record, labels = run.bags[bag], run.read_segments(bag)["labels"]
+        pixels = labels == rng.integers(record.n_segments)
+        counts = str(encode_rle(pixels)["counts"])
+        actions.append(Action("set", record.digest, record.name, number % 2, *labels.shape, counts))
+    with contextlib.closing(CorrectionLog(run.folder.corrections_path)) as log:
+        log.append(*actions)
+
+
+def time_answers(folder: Path, n_actions: int) -> dict[str, float]:
+    """Median seconds until an action is saved and shown, by its kind; votes, which follow in threads, are not held."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Run(shutil.copytree(folder, Path(scratch) / "run"))
+        run.folder.corrections_path.unlink(missing_ok=True)
+        fill_log(run, n_actions)
+        engine = Engine(run)
+        act, seconds = engine.actions, {"click": [], "undo": [], "redo": []}
+        for number in range(N_CLICKS):
+            calls = {
+                "click": lambda bag=number % len(run): act.set_segments(bag, [0], 1),
+                "undo": lambda: act.undo(engine.board.state.last),
+                "redo": lambda: act.redo(engine.board.state.last),
+            }
+            for kind, call in calls.items():
+                started = time.perf_counter()
+                call()
+                seconds[kind].append(time.perf_counter() - started)
+        engine.log.close()
+        return {kind: float(np.median(several)) for kind, several in seconds.items()}
+
+
+def compare_logs(folder: Path) -> None:
+    """Print the time of each kind of action with a short and a long log, and their ratio."""
+    short, long = (time_answers(folder, n_actions) for n_actions in (SHORT, LONG))
+    for kind in short:
+        print(f"{kind:6} {1000 * short[kind]:7.2f} ms after {SHORT} actions, {1000 * long[kind]:7.2f} ms after {LONG}")
+    print(json.dumps({kind: round(long[kind] / short[kind], 2) for kind in short}))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="+", type=Path, metavar="SET", help="folders with masks/")
+    parser.add_argument("sets", nargs="*", type=Path, metavar="SET", help="folders with masks/")
     parser.add_argument("--runs", type=Path, default=Path("build/suite"), help="where their runs lie, by name")
     parser.add_argument("--ways", default=",".join(WAYS), help="ways to correct, joined by commas")
     parser.add_argument("--actions", type=int, default=DRAWN_AT[-1])
     parser.add_argument("--choose", action="store_true", help="the first action chooses an extent")
+    parser.add_argument("--log", type=Path, metavar="RUN", help="time actions in a copy of this run, by length of log")
     given = parser.parse_args()
+    if given.log:
+        compare_logs(given.log)
+        return
+    if not given.sets:
+        parser.error("expected sets with masks/, or --log RUN; got neither")
     figures: dict[str, dict[str, list[tuple[int, float, float]]]] = {}
     for folder in given.sets:
         review = Review(Run(given.runs / folder.name), folder / "masks", given.choose)
-        print(f"{folder.name}, confidence {review.held.confidence.level}", flush=True)
+        print(f"{folder.name}, confidence {review.base.confidence.level}", flush=True)
         for way in given.ways.split(","):
             rows = figures.setdefault(folder.name, {})[way] = []
             corrector = Corrector(review, way)

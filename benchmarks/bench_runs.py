@@ -24,11 +24,12 @@ import numpy as np
 
 from harness import Given, measure_seconds, read_peak, run_alone, run_annotate, run_parts
 from segvote.datasets import make_scenes, make_surfaces, write_scenes
-from segvote.io.images import list_images, resize_labels
-from segvote.masks import Decided, Drawing, draw_mask
+from segvote.io.images import list_images, read_picture, resize_labels
+from segvote.masks import Drawing, draw_mask
 from segvote.masks.lines import LineFilter
+from segvote.pipeline.superpixels import segment_superpixels
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.drawing.superpixels import read_picture, segment_superpixels
+from segvote.selection import make_selection
 
 SAME_SEARCH, OTHER_SEARCH = "cam", "negmin"
 SIDES = (1000, 2000, 4000)  # 1, 4 and 16 megapixels
@@ -37,9 +38,10 @@ import sys
 from joblib import Parallel, delayed
 from segvote.features import make_features
 from segvote.io.images import list_images, read_image, resize_image
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.looks import list_levels
+from segvote.selection import make_selection
+from segvote.pipeline.looks import list_levels
 
 def work(path, extractors, settings):
     image = read_image(path)
@@ -101,10 +103,10 @@ def draw_one(path: Path, side: int, truth: np.ndarray, way: str) -> tuple[float,
     labels = SEGMENTERS["ward"](picture, n_segments=200).labels
     inside = resize_labels(truth, labels.shape)
     shares = np.bincount(labels.ravel(), weights=inside.ravel()) / np.bincount(labels.ravel())
-    decided = Decided(labels, shares, shares > 0.5, np.full(len(shares), -1, np.int8))
+    selection = make_selection(shares, shares > 0.5, 0.5)
     superpixels, drawing = segment_superpixels(picture, labels), Drawing(way, "", LineFilter(0, -1, 0), 3.0, 6.0)
     began = time.process_time()
-    mask = draw_mask(decided, superpixels, drawing, side, partial(read_picture, path))
+    mask = draw_mask(selection, labels, shares, superpixels, drawing, side, partial(read_picture, path))
     resize_labels(mask, (side, side))
     return time.process_time() - began, read_peak()
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from harness import Given, read_peak, run_alone, run_parts
-from segvote.kernels import Neighbours
-from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
-from segvote.steps.table import estimate_memory
+from segvote.numerics import Neighbours
+from segvote.numerics.approximate import search_all
+from segvote.pipeline.table import estimate_memory
 from segvote.voters.walk import Walk
 
 N_DIMS, SEGMENTS_PER_BAG, OBJECT_PER_BAG = 472, 100, 5

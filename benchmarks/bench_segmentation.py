@@ -35,8 +35,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from harness import Given, run_parts
-from segvote.kernels.pixels import convert_to_lab
 from segvote.metrics.boundary import measure_nearby
+from segvote.numerics.pixels import convert_to_lab
 from segvote.segmentation import SEGMENTERS, gpb
 from segvote.segmentation.arcs import average_along
 from segvote.segmentation.cues import N_FILTERS, filter_texture

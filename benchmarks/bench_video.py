@@ -1,13 +1,16 @@
 """Videos against their own stills: frame IoU, volume CorLoc, flicker; and time and memory.
 
-    python benchmarks/bench_video.py SET ... [--part quality|time|length] [--quick]
+    python benchmarks/bench_video.py SET ... [--part quality|supervoxels|time|length|supervoxel-length] [--quick]
 
 A SET is a folder like ``video-cars`` (``with/<video>/``, ``without/<video>/``, ``masks/<video>/``).
 
 - ``quality``: figures of videos, and of their key frames as images in one folder.
+- ``supervoxels``: figures of videos with ``--segmenter supervoxels``; the limit is that of its segments, labelled by
+  the truth.
 - ``time``: processor seconds and peak memory of one video with and one without the object of the first SET, 30 frames
   each, as videos and with every frame as an image.
-- ``length``: the same as videos of 100 and 1,000 frames, made by playing the frames forward and backward.
+- ``length``: the same as videos of 100 and 1,000 frames, made by playing the frames forward and backward;
+  ``supervoxel-length``: with supervoxels.
 """
 
 from __future__ import annotations
@@ -21,18 +24,18 @@ from typing import Any
 import numpy as np
 
 from harness import Given, read_peak, run_alone, run_parts
-from segvote import annotate
-from segvote.evaluation.evaluate import evaluate
+from segvote import annotate, evaluate
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.video.reading import VideoStream, list_frames
 from segvote.masks import scale_heat
 from segvote.metrics.overlap import VIDEO_THRESHOLD, measure_iou
+from segvote.pipeline.video.draw import STEADINESS, draw_video
+from segvote.pipeline.video.extract import survey_video
 from segvote.run.run import Run
-from segvote.run.settings import Settings
 from segvote.run.videos import KeyFrames, list_frame_stems
-from segvote.steps.video.draw import STEADINESS, draw_video
-from segvote.steps.video.extract import survey_video
+from segvote.selection import make_selection
+from segvote.settings import Settings
 
 
 def write_stills(data: Path, folder: Path) -> Path:
@@ -53,13 +56,12 @@ def write_stills(data: Path, folder: Path) -> Path:
 def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tuple[float, float]:
     """Mean frame IoU and mean flicker of a video drawn with more or less smoothing over time."""
     record, part = run.bags[index], run.get_slice(index)
-    scores, decisions = run.votes["scores"][part], run.votes["decisions"][part].astype(bool)
+    scores, selected = run.votes["scores"][part], run.votes["decisions"][part].astype(bool)
     low = float(run.votes["scores"].min())
     heat = scale_heat(scores, record.threshold, low, float(scores.max())).astype(np.float32)
-    free = np.full(len(heat), -1, np.int8)
     keys = KeyFrames.open(run.folder, record.segments, record.features)
     source = run.find_source(index)
-    frames = draw_video(keys, source, heat, decisions, free, True, steadiness)
+    frames = draw_video(keys, source, heat, make_selection(scores, selected, record.threshold), True, steadiness)
     stems = list_frame_stems(source, keys.arrays["frame_indices"])
     ious, flickers = [], []
     for stem, drawn in zip(stems, frames, strict=True):
@@ -92,6 +94,21 @@ def compare(data: Path, scratch: Path) -> dict[str, Any]:
     }
 
 
+def measure_supervoxels(given: Given) -> dict[str, Any]:
+    """Figures of the sets with supervoxels as segments."""
+    figures = {}
+    for data in given.sets:
+        settings = Settings(frames="video", segmenter="supervoxels")
+        run = annotate(data / "with", data / "without", given.scratch / f"{data.name}-supervoxels", settings)
+        found = evaluate(run, data / "masks", threshold=VIDEO_THRESHOLD)
+        names = {"frame_iou": "frame_miou", "volume_corloc": "video_corloc", "limit": "limit_miou", "ap": "segment_ap"}
+        figures[data.name] = {
+            **{name: found.to_dict()[key] for name, key in names.items()},
+            "videos": {image.name: image.frame_iou for image in found.images},
+        }
+    return figures
+
+
 # Time and memory -----------------------------------------------------------------------------------------------------
 
 
@@ -105,7 +122,7 @@ def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
         (folder / f"{number:05d}{source.suffix}").symlink_to(source.resolve())
 
 
-def measure_long(data: Path, n_frames: int, frames: str) -> dict[str, float]:
+def measure_long(data: Path, n_frames: int, frames: str, segmenter: str = Settings.segmenter) -> dict[str, float]:
     """Peak memory in MB after each step, and processor seconds, for a video with and one without the object."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -117,7 +134,7 @@ def measure_long(data: Path, n_frames: int, frames: str) -> dict[str, float]:
             found[step] = 1024 * read_peak()
 
         folders = [folder / name for name in ("with", "without", "out")]
-        annotate(*folders, Settings(frames=frames), n_jobs=1, progress=note_peak)
+        annotate(*folders, Settings(frames=frames, segmenter=segmenter), n_jobs=1, progress=note_peak)
         cpu = time.process_time()
         return {**found, "processor_seconds": cpu, "frames_per_processor_second": 2 * n_frames / cpu}
 
@@ -126,9 +143,13 @@ def measure_time(given: Given) -> dict[str, Any]:
     return {frames: run_alone(measure_long, given.sets[0], 30, frames) for frames in ("video", "images")}
 
 
-def measure_lengths(given: Given) -> dict[str, Any]:
+def measure_lengths(given: Given, segmenter: str = Settings.segmenter) -> dict[str, Any]:
     lengths = (20, 60) if given.quick else (100, 1000)
-    return {str(n_frames): run_alone(measure_long, given.sets[0], n_frames, "video") for n_frames in lengths}
+    return {str(length): run_alone(measure_long, given.sets[0], length, "video", segmenter) for length in lengths}
+
+
+def measure_supervoxel_lengths(given: Given) -> dict[str, Any]:
+    return measure_lengths(given, "supervoxels")
 
 
 def compare_all(given: Given) -> dict[str, Any]:
@@ -136,4 +157,11 @@ def compare_all(given: Given) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run_parts(__doc__, {"quality": compare_all, "time": measure_time, "length": measure_lengths})
+    parts = {
+        "quality": compare_all,
+        "supervoxels": measure_supervoxels,
+        "time": measure_time,
+        "length": measure_lengths,
+        "supervoxel-length": measure_supervoxel_lengths,
+    }
+    run_parts(__doc__, parts)

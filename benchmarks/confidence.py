@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import spearmanr
 
+from segvote.method.cross_fit import make_folds, measure_p_value
 from segvote.method.graph import search_graph
-from segvote.method.held_out import measure_p_value
-from segvote.method.table import SegmentTable, make_folds, make_table, smooth_along, weigh_adjacent
-from segvote.method.vote import link_unseen, score_held_out, score_linked, vote
+from segvote.method.table import SegmentTable, make_table, smooth_along, weigh_adjacent
+from segvote.method.vote import vote
 from suite import SuiteArrays, load_suite, make_parser
 
 SIZES = (10, 20)
@@ -92,7 +92,7 @@ def measure(one: SuiteArrays, kind: str) -> Measured:
     row = (one.name, kind, confidence.value, confidence.level, confidence.p_value)
     if kind == RANDOM:
         return Measured(*row)
-    ious = one.measure(found.selected)
+    ious = one.measure(found.selection.selected)
     return Measured(*row, float(ious.mean()), float((ious > 0.5).mean()))
 
 
@@ -116,12 +116,13 @@ def summarise(rows: list[Measured]) -> dict[str, object]:
 
 def measure_p_values(table: SegmentTable, X: np.ndarray, images: np.ndarray, adjacency: object = None) -> np.ndarray:
     """(n_new,) p-values of images never seen, of segments (n, d), after a vote on the table."""
-    found = vote(table, search_graph(table))
-    held_out = table.smooth(score_held_out(found, make_folds(table, N_FOLDS)), found.params.smoothing)
+    training = vote(table, search_graph(table))
+    scorer, smoothing = training.scorer, training.inputs.params.smoothing
+    held_out = table.smooth(training.score_held_out(make_folds(table, N_FOLDS)), smoothing)
     negatives = np.sort(table.find_best(held_out)[~table.positive])
-    scores = score_linked(found, X, link_unseen(found, X))
+    scores = scorer.score(X, scorer.link(X))
     if adjacency is not None:
-        scores = smooth_along(adjacency, scores, found.params.smoothing)  # type: ignore[arg-type]
+        scores = smooth_along(adjacency, scores, smoothing)  # type: ignore[arg-type]
     return measure_p_value(np.maximum.reduceat(scores, np.flatnonzero(np.diff(images, prepend=-1))), negatives)
 
 

@@ -137,7 +137,7 @@ def list_claim_rows(pages: Pages) -> list[list[str]]:
     """README's rows: the walk alone, the best baseline alone and finished, the method; means over the sets."""
     baseline = find_best_baseline(pages.comparisons)
     names = {
-        "walk, alone": "walk",
+        "walk, with the border prior": "walk",
         f"{baseline}, the best baseline, alone": baseline,
         f"{baseline}, finished": f"{baseline}{FINISH}",
         "the method (ekde)": OURS.voter,

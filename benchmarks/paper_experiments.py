@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from segvote.datasets.paper_table import PAPER_METHODS
-from segvote.evaluation.compare import FINISH, Stage, compare, list_combinations, prepare_stage
+from segvote.evaluation.compare import FINISH, Stage, compare_combinations, list_combinations, prepare_stage
 from segvote.evaluation.comparison import Combination, Comparison
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.rules import decide_by_rules
@@ -28,8 +28,9 @@ from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.graph import stretch
 from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.run.settings import Settings
-from segvote.steps.vote import decide_votes
+from segvote.pipeline.vote import decide_votes
+from segvote.pipeline.workers import Resources
+from segvote.settings import Settings
 from segvote.voters import METHOD, SYSTEMS, VOTERS
 from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, search_window
 from segvote.voters.base import check_segments
@@ -68,13 +69,13 @@ class Job:
     def prepare(self, name: str) -> Stage:
         """Segments, features and truth of a set, in the folder of its comparison."""
         readers, out = list_truth(self.data / name / "masks"), self.out / name / "comparison" / "run"
-        return prepare_stage(self.link_images(name), readers, out, SETTINGS, self.n_jobs)
+        return prepare_stage(self.link_images(name), readers, out, SETTINGS, Resources(self.n_jobs))
 
     def compare(self, name: str, combinations: Sequence[Combination]) -> Comparison:
         readers, out = list_truth(self.data / name / "masks"), self.out / name / "comparison"
-        options: dict[str, Any] = {"voter_options": VOTER_OPTIONS, "n_jobs": self.n_jobs}
+        options: dict[str, Any] = {"voter_options": VOTER_OPTIONS, "resources": Resources(self.n_jobs)}
         options["progress"] = report_steps(name)
-        return compare(*self.link_images(name), readers, out, combinations, SETTINGS, **options)
+        return compare_combinations(*self.link_images(name), readers, out, combinations, SETTINGS, **options)
 
 
 def spread_images(source: Path, target: Path, n_images: int) -> None:
@@ -200,9 +201,10 @@ def fit_printed(stage: Stage, **options: Any) -> Printed:
 
 def judge_printed(stage: Stage, votes: np.ndarray, pair: tuple[float, float] = (0.0, 0.0), **point: float) -> Printed:
     table = stage.tables[True]
-    scores, _, decisions = decide_by_rules(table, votes, replace(SETTINGS, voter="ekde-paper"), stage.n_matched)
+    scores, _, selections = decide_by_rules(table, votes, replace(SETTINGS, voter="ekde-paper"), stage.n_matched)
     corlocs = [
-        float((measure_ious(stage.measure(decisions[rule])) > IMAGE_THRESHOLD).mean()) for rule in ("printed", "common")
+        float((measure_ious(stage.measure(selections[rule])) > IMAGE_THRESHOLD).mean())
+        for rule in ("printed", "common")
     ]
     figures = (rank_scores(stage, scores), *corlocs, float((votes[table.is_candidate] > 0).mean()))
     return Printed(pair, *(round(figure, 4) for figure in figures), **point)

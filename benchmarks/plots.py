@@ -28,7 +28,7 @@ from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.overlays import write_jpeg
 from segvote.run.run import Run
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 WINDOW, STEP, SIDE = 96, 52, 192  # of the section: pixels of a window, from one to the next, and as it is annotated
 TILE, SHOWN, GAP = 128, 256, 6  # of the wall: pixels of a tile, and as it is annotated and shown; between pictures

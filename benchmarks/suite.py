@@ -25,21 +25,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from segvote import annotate
-from segvote.evaluation.evaluate import Evaluation, evaluate
+from segvote import annotate, evaluate
+from segvote.evaluation.evaluate import Evaluation
 from segvote.evaluation.segments import CountedTruth, count_image, find_run_truth, measure_ious
 from segvote.evaluation.truth import list_truth
-from segvote.kernels import Neighbours, search_neighbours
-from segvote.method.confidence import Confidence, vote_and_judge
+from segvote.method.confidence import Confidence
 from segvote.method.graph import N_NEIGHBORS
+from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.vote import Vote
+from segvote.numerics import Neighbours, search_neighbours
+from segvote.pipeline.extent import change_extent
+from segvote.pipeline.opening import reopen
+from segvote.pipeline.vote import fetch_neighbours
 from segvote.report.tables import format_text
 from segvote.run.run import Run
-from segvote.run.settings import Settings
-from segvote.steps.extent import change_extent
-from segvote.steps.reopening import reopen
-from segvote.steps.vote import fetch_neighbours
+from segvote.settings import Settings
 
 N_THRESHOLDS = 60  # tried on the scores of all images alike
 Row = dict[str, Any]
@@ -92,7 +93,7 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
         "miou": figures["miou"],
         "limit": figures["limit_miou"],
         "boundary_f": figures["boundary_f"] or 0.0,
-        "pixel_f": figures["pixel_f"],
+        "pixel_f": figures["f_2px"],
         "choice": choice,
         "choice_corloc": float((chosen > found.threshold).mean()),
         "choice_miou": float(chosen.mean()),
@@ -150,7 +151,8 @@ class SuiteArrays:
 
     def vote(self) -> tuple[Vote, Confidence]:
         """The vote with the method's defaults, and its confidence."""
-        return vote_and_judge(*self.prepared)
+        alternatives, confidence = vote_and_judge(*self.prepared)
+        return alternatives[0], confidence
 
     def measure(self, selected: np.ndarray) -> np.ndarray:
         """Overlap of selected segments (n_segments,) with the truth, of each *with* image whose truth is known."""

@@ -28,7 +28,7 @@ from skimage import data
 
 import segvote
 from segvote.datasets import make_scenes, write_scenes
-from segvote.datasets.scenes import draw_object, paint_sprite
+from segvote.datasets.scenes import GROUNDS, draw_object, paint_ground, paint_sprite
 from segvote.io.overlays import blend_mask
 from segvote.review.serving.server import open_server
 from segvote.run.classes import open_any_run
@@ -38,6 +38,12 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
 N_IMAGES = 12  # of each folder
 CUP = segvote.Settings(label="cup")
+# Objects of the scenes of `write_pairs`: kind, share of the image, leftmost column.
+PAIRS = {
+    "with": (("cup", 0.06, 15), ("flower", 0.08, 170)),
+    "without": (("plate", 0.05, 20), ("coin", 0.02, 180)),
+}
+N_TAUGHT = 2  # finished images of the lesson
 VIDEO_SIZE, N_VIDEOS, N_FRAMES = (240, 180), 6, 16
 TALL, SMALL = {"width": 800, "height": 640}, {"width": 960, "height": 600}
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 780}
@@ -146,6 +152,84 @@ def show_video() -> None:
         gap = np.full((6, picture.shape[1], 3), 255, np.uint8)
         columns.append(np.vstack([picture, gap, blend_mask(picture, mask)]))
     save_row(columns, [f"frame {frame}" for frame in shown], "video")
+
+
+def write_pairs(folder: Path) -> None:
+    """Scenes *with* a cup and a flower, both in each of them, and scenes *without* either: which of the two is it?"""
+    rng, (width, height) = np.random.default_rng(4), (320, 240)
+    for number in range(2 * N_IMAGES):
+        label = "with" if number % 2 else "without"
+        picture = paint_ground(rng.permutation(list(GROUNDS))[:2].tolist(), height, width, rng)
+        for name, area, left in PAIRS[label]:
+            sprite = draw_object(name, area * width * height, rng)
+            place = {"top": int(rng.integers(10, 110)), "left": left + int(rng.integers(0, 50))}
+            picture = paint_sprite(picture, replace(sprite, **place), light=np.array([3.0, 3.0]))[0]
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        Image.fromarray((255 * np.clip(picture, 0, 1)).astype(np.uint8)).save(folder / label / f"{number:03d}.png")
+
+
+def show_alternatives(browser: Browser) -> None:
+    """The question of a report, for wrong-object.md."""
+    write_pairs(Path("pairs"))
+    segvote.annotate("pairs/with", "pairs/without", "pair-run", CUP, n_jobs=1)
+    page = open_page(browser, Path("pair-run/report.html").resolve().as_uri(), DESKTOP)
+    question = page.locator("details.alternatives")
+    codes = "document.querySelectorAll('.rows code')"
+    shorten = f"(path) => {codes}.forEach((one) => {{ one.textContent = one.textContent.replace(path, 'out'); }})"
+    page.evaluate(shorten, str(Path("pair-run").resolve()))  # of a temporary folder
+    if question.get_attribute("open") is None:
+        question.locator("summary").click()
+    shot = Image.open(io.BytesIO(question.screenshot())).convert("RGB")
+    shot.save(IMAGES / "wrong-object.webp", quality=85, method=6)
+    page.close()
+
+
+def write_cells(folder: Path) -> None:
+    """Cells with a nucleus among plain cells, or plain cells alone; the masks of the nuclei, too."""
+    rng, (width, height) = np.random.default_rng(0), VIDEO_SIZE
+    rows, columns = np.mgrid[:height, :width]
+    for number in range(2 * N_IMAGES):
+        label = "with" if number % 2 else "without"
+        picture = np.full((height, width, 3), (236, 228, 214)) + rng.normal(0, 5, (height, width, 1))
+        for x in (0.2, 0.8):
+            place = (columns - x * width) ** 2 + (rows - rng.uniform(0.25, 0.75) * height) ** 2
+            picture[place < rng.uniform(14, 24) ** 2] = (205, 120, 118)
+        left, top = rng.uniform(0.42, 0.58) * width, rng.uniform(0.35, 0.65) * height
+        distance = np.hypot(columns - left, rows - top)
+        nucleus = np.hypot(columns - left - 6, rows - top + 4) < rng.uniform(15, 20)
+        if label == "with":
+            picture[distance < rng.uniform(36, 42)] = (176, 170, 212)
+            picture[nucleus] = (92, 60, 140)
+        picture = ndimage.gaussian_filter(picture, (1, 1, 0)) + rng.normal(0, 4, picture.shape)
+        _write_picture(folder / label / f"{number:02d}.png", picture)
+        if label == "with":
+            _write_picture(folder / "masks" / f"{number:02d}.png", 255.0 * nucleus)
+
+
+def _write_picture(path: Path, picture: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8)).save(path)
+
+
+def show_lesson() -> None:
+    """Masks before, and after two images were finished: the nucleus was meant, not the cell."""
+    write_cells(Path("cells"))
+    names = sorted(path.name for path in Path("cells/masks").iterdir())
+    Path("few").mkdir()
+    for name in names[:N_TAUGHT]:
+        shutil.copy(Path("cells/masks") / name, Path("few"))
+    settings, shown = segvote.Settings(label="nucleus", size=240, n_segments=100, draw="segments"), names[:5]
+    folders = "cells/with", "cells/without"
+    runs = [
+        segvote.annotate(*folders, "cells-before", settings, n_jobs=1),
+        segvote.annotate(*folders, "cells-after", settings, masks="few", n_jobs=1),
+    ]
+    columns = []
+    for name in shown:
+        picture = np.array(Image.open(f"cells/with/{name}"))
+        pictures = [blend_mask(picture, run.read_mask(run.find(f"with/{name}"))) for run in runs]
+        columns.append(np.vstack([pictures[0], np.full((6, picture.shape[1], 3), 255, np.uint8), pictures[1]]))
+    save_row(columns, [*["finished"] * N_TAUGHT, *["follows"] * (len(shown) - N_TAUGHT)], "lesson")
 
 
 def save_row(pictures: list[np.ndarray], captions: list[str], name: str) -> None:
@@ -297,7 +381,9 @@ def main(make: Callable[[Path], Path] = make_run) -> None:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         show_report(browser, run)
         show_explanation(browser, run)
+        show_alternatives(browser)
         show_video()
+        show_lesson()
         show_predictions(run)
         with serve(run) as address:
             show_review(browser, address)

@@ -8,7 +8,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 
+import inspect
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -16,7 +19,7 @@ import pytest
 
 from segvote import annotate
 from segvote.datasets import make_scenes, write_scenes
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 # No test judges by the clock, hypothesis neither.
 hypothesis.settings.register_profile("segvote", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -24,6 +27,29 @@ hypothesis.settings.load_profile("segvote")
 
 # Small and quick: colour words instead of a network, few segments.
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+
+
+# What a system has not. Windows: pipes and devices in folders, signals to other processes, links without a right to
+# make them. macOS: /proc, and names that are not UTF-8.
+MISSING = {
+    "win32": re.compile(r"mkfifo|symlink_to|/dev/|/proc/|os\.kill|chmod|SIGHUP|SIGKILL|os\.fsencode"),
+    "darwin": re.compile(r"/proc/|os\.fsencode"),
+}
+collect_ignore = {
+    "win32": ["trust"],
+    "darwin": ["trust/test_attacks.py", "trust/test_odd_names.py", "trust/test_server.py"],
+}.get(sys.platform, [])
+
+
+def needs_missing(function, platform):
+    """Whether the text of a test has something that a system has not."""
+    return platform in MISSING and MISSING[platform].search(inspect.getsource(function)) is not None
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if isinstance(item, pytest.Function) and needs_missing(item.function, sys.platform):
+            item.add_marker(pytest.mark.skip(reason=f"needs what {sys.platform} has not"))
 
 
 @pytest.fixture(scope="session")

@@ -16,19 +16,18 @@ import pytest
 from PIL import Image
 
 import segvote
-from segvote import _api, registry
-from segvote._api import comparing, opened
+from segvote import api, opened_run, registry, settings
+from segvote.cli.app import COMMANDS
 from segvote.errors import BadInputError
 from segvote.io.images import read_image
 from segvote.method import estimator, table
+from segvote.pipeline import in_memory
 from segvote.run import run as run_module
-from segvote.run import settings
-from segvote.steps import in_memory
 
 QUICK = segvote.Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
 # Modules of the public names.
-EXAMPLES = [_api, comparing, in_memory, opened, registry, estimator, table, run_module, settings]
+EXAMPLES = [api, in_memory, opened_run, registry, estimator, table, run_module, settings]
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +40,12 @@ def test_every_parameter_is_spelled_out_and_typed(name):
     parameters = inspect.signature(getattr(segvote, name)).parameters.values()
     assert all(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in parameters)
     assert all(one.annotation is not one.empty for one in parameters)
+
+
+def test_every_command_has_its_public_function():
+    others = {"extent": "set_extent", "import": "import_corrections", "review": "open_review"}
+    named = [others.get(name, name) for name in COMMANDS if name not in ("demo", "info")]
+    assert [name for name in named if name not in api.__all__ or name not in segvote.__all__] == []
 
 
 def test_every_public_name_has_an_example():
@@ -146,7 +151,7 @@ def test_review_opens_inside_an_event_loop(run_copy, monkeypatch):
         def start(text, flush):
             threading.Thread(target=ask_and_interrupt, args=(text.split()[1],)).start()
 
-        monkeypatch.setattr(opened, "print", start, raising=False)
+        monkeypatch.setattr(api, "print", start, raising=False)
         segvote.open_review(segvote.load_run(run_copy), browser=False)
 
     # Interruptions may be ignored where the tests were started.

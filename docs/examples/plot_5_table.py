@@ -35,7 +35,7 @@ annotator = segvote.SegmentAnnotator(n_neighbors=20).fit(X, y, images=bags)
 # Every instance has a score and a label; the result has a confidence.
 
 truth = digits.target[members.ravel()] == 7
-result = annotator.vote_
+result = annotator.vote_.selection
 print(f"average precision {average_precision_score(truth[y], result.scores[y]):.3f}; chance {truth[y].mean():.3f}")
 print(f"selected {result.selected.sum()}, of which sevens {(result.selected & truth).sum()} of {truth[y].sum()}")
 

@@ -36,7 +36,7 @@ for name in voters:
     chosen = replace(settings, voter=name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ekde-paper warns that it selects all or nothing
-        results[name] = run.hold_vote(chosen).correct(None)
+        results[name] = run.hold_vote(chosen).selection
 
 # %%
 # Heat maps of two scenes. The colours change from blue to red at the threshold of each voter; the outline is the

@@ -23,7 +23,7 @@ folder = Path(tempfile.mkdtemp())
 write_scenes(folder, make_scenes(n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12)))
 settings = Settings(size=240, n_segments=100, features="color")
 run = annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
-held = run.hold_vote()  # the vote of the run, ready for corrections
+vote = run.hold_vote()  # the vote of the run, ready for corrections
 
 labels = [run.read_segments(index)["labels"] for index in range(12)]
 truths = [imread(folder / "masks" / f"with-{index:03d}.png") > 0 for index in range(12)]
@@ -55,14 +55,14 @@ def measure(masks):
 cup = np.concatenate([mostly_cup(index) for index in range(12)])
 areas = np.concatenate([np.bincount(one.ravel()) for one in labels])
 images = np.repeat(np.arange(12), [one.max() + 1 for one in labels])  # of each segment
-result = first = held.correct(None)
+result = first = vote.correct(None).selection
 user_labels = np.full(len(result.scores), -1, dtype=np.int8)  # -1: no user label
 history, clicks = [draw_masks(result)], []
 for _ in range(16):
     wrong = (result.selected[: len(cup)] != cup) & (user_labels[: len(cup)] < 0)
     clicked = int(np.argmax(np.where(wrong, areas, 0)))
     user_labels[clicked] = cup[clicked]
-    result = held.correct(user_labels)
+    result = vote.correct(user_labels).selection
     clicks.append(clicked)
     history.append(draw_masks(result))
 
@@ -99,9 +99,9 @@ for column, index in zip(grid.T, shown, strict=True):
 
 
 def change_only_clicked(n_clicks):
-    decisions = first.selected.copy()
-    decisions[clicks[:n_clicks]] = cup[clicks[:n_clicks]]
-    return [decisions[run.get_slice(index)][labels[index]] for index in range(12)]
+    selected = first.selected.copy()
+    selected[clicks[:n_clicks]] = cup[clicks[:n_clicks]]
+    return [selected[run.get_slice(index)][labels[index]] for index in range(12)]
 
 
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")

@@ -25,6 +25,10 @@ class UnwritableFileError(SegvoteError, OSError):
     """A file cannot be written, such as on a full or read-only disk; the previous file is unchanged."""
 
 
+class InaccessibleFileError(SegvoteError, OSError):
+    """A file exists but cannot be opened now: no permission, too many open files, an error of the disk."""
+
+
 class DamagedFileError(SegvoteError, ValueError):
     """A file that segvote wrote does not pass its checksum or its schema."""
 

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from segvote.errors import UnknownNameError
+
+
+def check_known(name: str, known: Iterable[str], kind: str) -> str:
+    """Return the name; raise `UnknownNameError` with the known ones of its kind where it is none of them.
+
+    Examples
+    --------
+    >>> check_known("red", ("red", "green"), "colour")
+    'red'
+    """
+    names = list(known)
+    if name not in names:
+        raise UnknownNameError(f"unknown {kind} {name!r}; the known ones are: {', '.join(names)}")
+    return name
 
 
 class Registry(Mapping[str, Any]):
@@ -34,8 +48,7 @@ class Registry(Mapping[str, Any]):
 
     def check(self, name: str) -> None:
         """Raise `UnknownNameError` for an unknown name, without importing anything."""
-        if name not in self._parts:
-            raise UnknownNameError(f"unknown {self.kind} {name!r}; the known ones are: {', '.join(self._parts)}")
+        check_known(name, self._parts, self.kind)
 
     def __getitem__(self, name: str) -> Any:
         self.check(name)

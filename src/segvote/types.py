@@ -47,6 +47,7 @@ class Part:
     score: float = 1.0
     track_id: int | None = None
     instances: np.ndarray | None = None  # (h, w) int32, numbers from 1 on the mask; None: its connected regions
+    scores: np.ndarray | None = None  # (n_instances,) of the instances; None: that of the part
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ import json
 from calling import call
 from msgspec.structs import replace
 
+from segvote import export
 from segvote.cli import terminal
 from segvote.cli.predict import print_predictions
+from segvote.pipeline.predict import Prediction, Predictions
 from segvote.run.record import Inputs
 from segvote.run.run_folder import RunFolder
-from segvote.steps.export import export
-from segvote.steps.predict import Prediction, Predictions
 
 
 def run(*arguments):
@@ -79,4 +79,18 @@ def test_lines_of_progress_come_for_long_steps_only(monkeypatch):
     ]:
         monkeypatch.setattr(terminal.time, "monotonic", lambda now=now: now)
         progress.report(step, done, 10)
-    assert lines == ["vote: 3 of 10", "vote: 9 of 10"]
+    assert lines == ["vote: 3 of 10, 7 s left", "vote: 9 of 10, 4 s left"]
+
+
+def test_evaluate_from_review_prints_the_estimate(run_copy, tmp_path):
+    assert "at least two finished images" in call("evaluate", run_copy, "--from-review").stderr
+    run("import", run_copy, export(run_copy, "coco", tmp_path / "out"), "--confirm")
+    told = run("evaluate", run_copy, "--from-review").stdout
+    assert "6 finished images: left out" in told and "expected IoU of the other images" in told
+    assert json.loads(run("evaluate", run_copy, "--from-review", "--json").stdout)["n_finished"] == 6
+    assert "give one of them" in call("evaluate", run_copy).stderr
+
+
+def test_masks_of_classes_are_rejected(tmp_path):
+    done = call("annotate", "--classes", tmp_path, "-o", tmp_path / "out", "--masks", tmp_path)
+    assert done.returncode and "import masks into the run of a class" in done.stderr

@@ -50,7 +50,7 @@ def test_an_ignored_hangup_stays_ignored(listening):
 def test_a_terminated_command_ends_its_workers():
     code = """
 from segvote.cli.terminal import listen_for_stop
-from segvote.steps.workers import Resources, run_on_all
+from segvote.pipeline.workers import Resources, run_on_all
 import time
 listen_for_stop()
 for _ in run_on_all(time.sleep, [0, 0, 0, 60, 60, 60], Resources(2)):

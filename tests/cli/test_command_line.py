@@ -12,6 +12,7 @@ from calling import call
 from segvote import EXPORTS, SEGMENTERS
 from segvote.cli.app import COMMANDS, choose_commands, load_commands
 from segvote.cli.help import is_research
+from segvote.features.networks.weights import InstalledWeights
 from segvote.voters import SYSTEMS
 
 GROUP = typer.main.get_command(load_commands())
@@ -75,6 +76,22 @@ def test_only_the_command_that_is_called_is_loaded():
 def test_info_names_versions_extras_and_parts():
     text = show("info")
     assert all(word in text for word in ("segvote", "numpy", "[video]", "crane", "yolo", *SEGMENTERS))
+    assert all(word in text for word in ("cores", "GB free", "CPUExecutionProvider", "lite0 (included)"))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("new/deep", ", writable"), ("file", ", not writable")])
+def test_info_tells_whether_the_cache_is_writable(tmp_path, monkeypatch, name, expected):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SEGVOTE_CACHE", str(tmp_path / name))
+    line = next(line for line in show("info").splitlines() if line.startswith("cache"))
+    assert f"{tmp_path / name}{expected}" in line
+
+
+def test_info_names_installed_weights(monkeypatch):
+    found = InstalledWeights("sam", "segvote-sam", "1.2", "MIT", {})
+    monkeypatch.setattr("segvote.cli.info.list_weights", lambda: [found])
+    lines = [" ".join(line.split()) for line in show("info").splitlines()]
+    assert "weights sam segvote-sam 1.2, 0 MB, MIT" in lines
 
 
 def test_an_error_is_one_line_and_not_zero(tmp_path, scenes):

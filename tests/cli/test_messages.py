@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from segvote import annotate_classes
 from segvote.cli.annotate import print_outcome
-from segvote.run.record import Problem
+from segvote.inputs.bags import Problem
 from segvote.run.run import Run
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

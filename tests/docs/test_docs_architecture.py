@@ -24,4 +24,4 @@ def test_the_parts_of_the_page_annotate_and_export(scenes, tmp_path, monkeypatch
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     lines = export(run.folder.path, "boxes").read_text().splitlines()
     assert lines[0].startswith("image,label,left")
-    assert len(lines) == 1 + 6  # a box for every image with the object
+    assert len({line.split(",")[0] for line in lines[1:]}) == 6  # boxes of every image with the object

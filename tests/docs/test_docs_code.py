@@ -9,16 +9,15 @@ import pytest
 from markdown_pages import PAGES, list_blocks
 
 import segvote
-from segvote import annotate, annotate_classes, update
+from segvote import annotate, annotate_classes, predict, update
 from segvote.datasets import make_bags, make_scenes, write_scenes
 from segvote.run.run import Run
-from segvote.run.settings import Settings
-from segvote.steps.predict import predict
+from segvote.settings import Settings
 
 # Blocks that are only compiled, by page and a word of the block.
 NOT_RUN = {
     ("datasets.md", "DATASETS["): "needs a data set that is not ours to give",
-    ("compare.md", "segvote.compare("): "takes minutes; tests/steps compares on small scenes",
+    ("compare.md", "segvote.compare("): "takes minutes; tests/pipeline compares on small scenes",
 }
 TINY = {"size": (96, 72), "object_area": (0.1, 0.2)}
 QUICK = Settings(features="color", n_segments=40, size=96, label="cow")
@@ -49,7 +48,7 @@ def given(stage, tmp_path, monkeypatch):
     """Names that a page may take for granted, in a copy of the stage."""
     shutil.copytree(stage, tmp_path / "stage")
     monkeypatch.chdir(tmp_path / "stage")
-    monkeypatch.setattr("segvote._api.Settings", lambda: QUICK)  # the defaults of annotate take half a minute
+    monkeypatch.setattr("segvote.api.Settings", lambda: QUICK)  # the defaults of annotate take half a minute
     for function in (annotate, annotate_classes, predict, update):
         # A block is no script: processes could not be started from it.
         monkeypatch.setitem(function.__kwdefaults__, "n_jobs", 1)

@@ -27,7 +27,7 @@ def test_the_tutorial_runs_from_top_to_bottom(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setitem(annotate.__kwdefaults__, "n_jobs", 1)  # a kernel is a main program, a test is none
-    monkeypatch.setattr("segvote._api.Settings", lambda: Settings(n_segments=60, size=160, detail="coarse"))
+    monkeypatch.setattr("segvote.api.Settings", lambda: Settings(n_segments=60, size=160, detail="coarse"))
     cells = [cell for cell in json.loads(TUTORIAL.read_text())["cells"] if cell["cell_type"] == "code"]
     first, *others = ["".join(cell["source"]) for cell in cells]
     names, few = {"__name__": "__main__"}, first.replace("n_with=8, n_without=20", "n_with=4, n_without=4")

@@ -1,21 +1,24 @@
 """Public data sets as experiments: links, frames, classes, and the paper's figures beside ours."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem
-from segvote.evaluation.benchmark import Benchmark, benchmark, choose_frames, link_class
+from segvote.evaluation.benchmark import Benchmark, benchmark_classes, choose_frames, link_class
 from segvote.evaluation.compare import list_combinations
 from segvote.evaluation.comparison import Combination, Comparison, Result
 from segvote.evaluation.rules import RULES
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
+from segvote.pipeline.workers import Resources
 from segvote.report.experiments import list_benchmark_tables, list_class_rows, list_paper_rows, write_benchmark
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 from segvote.types import WITH
 
 QUICK = Settings(features="color", n_segments=20, size=80)
@@ -46,7 +49,7 @@ def test_the_images_of_a_class_are_links(videos, tmp_path):
 
 
 def test_videos_are_judged_as_wholes_by_their_threshold(videos, tmp_path):
-    done = benchmark("neutral", videos, tmp_path / "out", EKDE, QUICK, n_jobs=1)
+    done = benchmark_classes("neutral", videos, tmp_path / "out", EKDE, QUICK, resources=Resources(1))
     comparison = done.classes["red"]
     assert comparison.threshold == VIDEO_THRESHOLD
     (result,) = comparison.good
@@ -56,8 +59,39 @@ def test_videos_are_judged_as_wholes_by_their_threshold(videos, tmp_path):
     assert done.resolution == 0.5
 
 
+def make_tang(videos, root):
+    """The videos as shots of two classes, with segment 1 as the object of cars."""
+    for name, source in (("car", "with"), ("cat", "without")):
+        for number, video in enumerate(sorted((videos / source).iterdir())):
+            shot = root / name / f"data/{number:04d}/shots/001"
+            (shot / "segments").mkdir(parents=True)
+            (shot / "labels.txt").write_text("1 1\n0 0\n")
+            for place, frame in enumerate(sorted(video.iterdir()), start=1):
+                shutil.copy(frame, shot / f"frame{place:04d}.jpg")  # readers look at the content
+                mask = videos / "masks" / video.name / frame.name
+                segments = np.asarray(Image.open(mask)) // 255 if source == "with" and mask.is_file() else None
+                if segments is not None or source == "without":
+                    Image.fromarray(np.zeros((40, 60), np.uint8) if segments is None else segments).save(
+                        shot / f"segments/{place:04d}.png"
+                    )
+    return root
+
+
+def test_segment_truth_of_shots_is_measured_beside_the_paper(videos, tmp_path):
+    rows = {"CRANE": ("crane", "color")}
+    arguments = (
+        make_tang(videos, tmp_path / "shots"),
+        tmp_path / "out",
+        list_combinations(["crane"], ["color"]),
+        QUICK,
+    )
+    done = benchmark_classes("tang-segments", *arguments, rows=rows, class_name="car", resources=Resources(n_jobs=1))
+    assert done.n_items == {"car": 2} and done.classes["car"].threshold == VIDEO_THRESHOLD
+    assert list_paper_rows(done)[1][-2] == "0.75"  # CRANE on cars in Table 1
+
+
 def test_images_are_judged_by_the_threshold_for_images(scenes, tmp_path):
-    done = benchmark("pittcar", scenes, tmp_path / "out", EKDE, QUICK, n_jobs=1, max_items=4)
+    done = benchmark_classes("pittcar", scenes, tmp_path / "out", EKDE, QUICK, resources=Resources(1), max_items=4)
     assert (done.classes["car"].threshold, done.n_items) == (IMAGE_THRESHOLD, {"car": 4})
 
 
@@ -80,6 +114,10 @@ def test_a_class_is_compared_with_its_own_figure(tmp_path):
     known = make_benchmark(tmp_path, 33, name="jain-grauman", classes=("cat",))
     assert list_paper_rows(known)[1][-2:] == ["0.33", "="]
     assert list_class_rows(known) == [["method", "cat"], ["CRANE", "0.33 / 0.33 ="]]
+    assert list_paper_rows(make_benchmark(tmp_path, 33, name="tang-segments", classes=("cat",)))[1][-2:] == [
+        "0.33",
+        "=",
+    ]
     other = make_benchmark(tmp_path, 30, name="davis", classes=("cow",))
     assert list_paper_rows(other)[1][-2:] == ["", ""]
     assert len(list_benchmark_tables(known)) == 3 and len(list_benchmark_tables(other)) == 2

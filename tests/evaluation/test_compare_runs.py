@@ -5,24 +5,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from segvote import annotate
+from segvote import annotate, evaluate
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation import compare as compare_module
-from segvote.evaluation.compare import compare, count_votes, list_combinations
+from segvote.evaluation.compare import compare_combinations, count_votes, list_combinations
 from segvote.evaluation.comparison import Combination, Result
-from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.rules import decide_by_rules, vote_twice
 from segvote.evaluation.truth import Truth, list_truth
 from segvote.io.images import list_images
-from segvote.run.settings import Settings
-from segvote.steps.reopening import reopen
+from segvote.pipeline.opening import reopen
+from segvote.pipeline.workers import Resources
+from segvote.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
 
 def run(scenes, out, voters=("ekde", "negmin", "crane"), features=("color",), **options):
     readers, combinations = list_truth(scenes / "masks"), list_combinations(voters, features)
-    return compare(scenes / "with", scenes / "without", readers, out, combinations, QUICK, n_jobs=1, **options)
+    return compare_combinations(
+        scenes / "with", scenes / "without", readers, out, combinations, QUICK, resources=Resources(1), **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,9 @@ def test_repeated_a_comparison_votes_no_more(scenes, comparison, monkeypatch):
 def test_changed_truth_is_measured_again(scenes, comparison, tmp_path):
     readers = {path.stem: lambda: Truth(boxes=np.array([[0, 0, 9, 9]])) for path in list_images(scenes / "with")}
     combinations = list_combinations(["ekde"], ["color"])
-    found = compare(scenes / "with", scenes / "without", readers, comparison.folder, combinations, QUICK, n_jobs=1)
+    found = compare_combinations(
+        scenes / "with", scenes / "without", readers, comparison.folder, combinations, QUICK, resources=Resources(1)
+    )
     assert found.results[0].overlaps != comparison.results[0].overlaps
 
 
@@ -95,7 +99,9 @@ def test_options_reach_the_voter_they_are_for(scenes, comparison):
 def test_videos_are_judged_by_all_frames_with_truth(videos, tmp_path):
     settings = replace(QUICK, n_segments=20, size=80, frames="video")
     readers, combinations = list_truth(videos / "masks"), list_combinations(["ekde"], ["color"])
-    found = compare(videos / "with", videos / "without", readers, tmp_path, combinations, settings, n_jobs=1)
+    found = compare_combinations(
+        videos / "with", videos / "without", readers, tmp_path, combinations, settings, resources=Resources(1)
+    )
     (result,) = found.good
     assert result.names == ["with/a", "with/b"]
     assert found.measure_corloc(result).mean == 1.0

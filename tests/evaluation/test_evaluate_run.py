@@ -9,16 +9,16 @@ import pytest
 from sklearn.metrics import average_precision_score
 from typer.testing import CliRunner
 
+from segvote import evaluate, export
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError
-from segvote.evaluation.evaluate import evaluate, rank_segments
+from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.segments import MaskedSegments
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.metrics import find_box, match_instances, measure_boundary_f, measure_iou
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
-from segvote.steps.export import export
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import pytest
 
 from segvote.evaluation.segments import count_segments, measure_box_overlap, measure_ious, measure_limit
 from segvote.evaluation.truth import Truth
-from segvote.kernels.pixels import resize_labels
 from segvote.metrics import label_by_truth, measure_iou
+from segvote.numerics.pixels import resize_labels
 
 
 @pytest.fixture

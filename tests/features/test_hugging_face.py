@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from segvote import annotate
+from segvote import annotate, predict
 from segvote.errors import BadInputError
 from segvote.features import make_features
 from segvote.features.networks.backbone import BackboneFeatures
-from segvote.run.settings import Settings
-from segvote.steps.predict import predict
-from segvote.steps.reopening import reopen
+from segvote.pipeline.opening import reopen
+from segvote.settings import Settings
 
 if not os.environ.get("SEGVOTE_NEED_TORCH"):
     pytest.importorskip("torch")

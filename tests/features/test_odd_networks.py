@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 from segvote import annotate
 from segvote.errors import BadInputError, SegvoteError
 from segvote.features import make_features
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 FLOAT = TensorProto.FLOAT
 ANY = helper.make_tensor_value_info("y", FLOAT, None)

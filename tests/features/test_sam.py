@@ -1,6 +1,7 @@
 """Regions redrawn by a promptable network: made encoders and decoders whose answers are known."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import cv2
@@ -11,13 +12,14 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from segvote import annotate, annotate_images, predict
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, MissingPartError
 from segvote.features.networks import sam
 from segvote.features.networks.sam import Sam, hash_refiner, make_prompt, pick_places
+from segvote.features.networks.weights import list_weights
+from segvote.pipeline.extent import change_extent
 from segvote.review.engine import Engine
 from segvote.run.run import Run
-from segvote.run.settings import Settings
-from segvote.steps.extent import change_extent
+from segvote.settings import Settings
 
 POINTS = {
     "image_embeddings": [1, 3, 64, 64],
@@ -41,12 +43,13 @@ def save(path, nodes, inputs, outputs, weights=()):
     return path
 
 
-def make_encoder(path, rank=4):
-    """The mean of each 16 x 16 pixels: three channels on SAM's grid of 64 x 64."""
-    pool = helper.make_node("AveragePool", ["x"], ["out"], kernel_shape=[16, 16], strides=[16, 16])
+def make_encoder(path, rank=4, side=64):
+    """The means of squares: three channels on SAM's grid of 64 x 64."""
+    squares = [1024 // side] * 2
+    pool = helper.make_node("AveragePool", ["x"], ["out"], kernel_shape=squares, strides=squares)
     if rank == 4:
         pool.input[0] = "image"
-        return save(path, [pool], {"image": [1, 3, 1024, 1024]}, {"out": [1, 3, 64, 64]})
+        return save(path, [pool], {"image": [1, 3, 1024, 1024]}, {"out": [1, 3, side, side]})
     nodes = [
         helper.make_node("Transpose", ["image"], ["t"], perm=[2, 0, 1]),
         helper.make_node("Unsqueeze", ["t", "axes"], ["u"]),
@@ -94,6 +97,11 @@ def make_picture(shape=(192, 256)):
     return picture, truth
 
 
+def redraw(refine, mask, heat, picture):
+    sam = Sam(refine)
+    return sam.refine(mask, heat, sam.embed(picture))
+
+
 def shift(mask, pixels):
     return np.roll(mask, pixels, axis=1)
 
@@ -102,7 +110,7 @@ def shift(mask, pixels):
 def test_agreeing_mask_replaces_the_region(models, shape):
     picture, truth = make_picture(shape)
     rough = shift(truth, 12)
-    redrawn = Sam(models["red"]).refine(rough, rough.astype(float), picture)
+    redrawn = redraw(models["red"], rough, rough.astype(float), picture)
     # A cell of the made network is four pixels of this picture.
     inner, outer = (getattr(cv2, name)(truth.astype(np.uint8), np.ones((9, 9))) > 0 for name in ("erode", "dilate"))
     assert redrawn[inner].all() and not redrawn[~outer].any()
@@ -112,26 +120,26 @@ def test_agreeing_mask_replaces_the_region(models, shape):
 def test_other_mask_leaves_the_region(models, kind, pixels):
     picture, truth = make_picture()
     rough = shift(truth, pixels)
-    assert np.array_equal(Sam(models[kind]).refine(rough, rough.astype(float), picture), rough)
+    assert np.array_equal(redraw(models[kind], rough, rough.astype(float), picture), rough)
 
 
 def test_each_region_is_judged_alone(models):
     picture, truth = make_picture()
     rough = shift(truth, 8)
     rough[150:190, 200:250] = True  # grey: no red to agree with
-    redrawn = Sam(models["red"]).refine(rough, rough.astype(float), picture)
+    redrawn = redraw(models["red"], rough, rough.astype(float), picture)
     assert redrawn[150:190, 200:250].all() and (redrawn[:140] & truth[:140]).sum() > 0.95 * truth.sum()
 
 
 def test_mask_of_the_prompt_comes_back_in_its_place(models):
     picture, truth = make_picture((160, 256))
-    assert np.array_equal(Sam(models["prompt"]).refine(truth, truth.astype(float), picture), truth)
+    assert np.array_equal(redraw(models["prompt"], truth, truth.astype(float), picture), truth)
 
 
 def test_encoder_that_normalises_itself_gets_plain_pixels(models, tmp_path):
     picture, truth = make_picture((192, 192))
     encoder, decoder = make_encoder(tmp_path / "plain.onnx", rank=3), models["red"].split(",")[1]
-    redrawn = Sam(f"sam:{encoder},{decoder}").refine(shift(truth, 8), truth.astype(float), picture)
+    redrawn = redraw(f"sam:{encoder},{decoder}", shift(truth, 8), truth.astype(float), picture)
     assert (redrawn & truth).sum() / (redrawn | truth).sum() > 0.9
 
 
@@ -163,7 +171,8 @@ def test_bad_refiners_are_refused_in_one_line(models, tmp_path):
     other = make_decoder(tmp_path / "few.onnx", "red", few)
     (tmp_path / "text.onnx").write_text("no model")
     expected = {
-        "mobile": "sam:ENCODER.onnx,DECODER.onnx",
+        "mobile": "mobile-sam or sam:ENCODER.onnx,DECODER.onnx",
+        f"sam:{make_encoder(tmp_path / 'other.onnx', side=32)},{decoder}": r"\[1, 3, 32, 32\].*a pair of one network",
         f"sam:{encoder}": "sam:ENCODER.onnx,DECODER.onnx",
         f"sam:{encoder},nowhere.onnx": "found no file",
         f"sam:{encoder},{tmp_path / 'text.onnx'}": "expected an ONNX model",
@@ -203,25 +212,54 @@ def test_run_records_the_refiner_and_its_hash(refined, models):
     assert "Regions redrawn by red.onnx" in (folder / "run" / "report.html").read_text()
 
 
-def test_review_extent_predict_redraw_the_same_way(refined, monkeypatch):
+@pytest.fixture
+def calls(monkeypatch):
+    """Names of the calls of embed and refine, in order."""
+    found = []
+    for name in ("embed", "refine"):
+
+        def count(self, *arguments, name=name, whole=getattr(Sam, name)):
+            found.append(name)
+            return whole(self, *arguments)
+
+        monkeypatch.setattr(Sam, name, count)
+    return found
+
+
+def test_review_extent_predict_redraw_the_same_way(refined, calls):
     folder, settings = refined
-    calls, whole = [], Sam.refine
-
-    def count(self, mask, heat, picture):
-        calls.append(mask.shape)
-        return whole(self, mask, heat, picture)
-
-    monkeypatch.setattr(Sam, "refine", count)
     run = Run(folder / "run")
-    assert np.array_equal(Engine(run).draw_mask(0), run.read_mask(0)) and len(calls) == 1
+    assert np.array_equal(Engine(run).masks.draw_mask(0), run.read_mask(0)) and calls == ["refine"]
     found = predict(folder / "run", folder / "with", folder / "predicted", false_positive_rate=0.5, n_jobs=1)
     n_drawn = 1 + sum(one.contains for one in found.images)
-    assert len(calls) == n_drawn > 1
+    assert calls.count("refine") == n_drawn > 1
     change_extent(folder / "run", 3)
-    assert len(calls) > n_drawn
-    n_drawn = len(calls)
+    assert calls.count("refine") > n_drawn
+    n_drawn = calls.count("refine")
     annotate_images(*(sorted((folder / name).iterdir()) for name in ("with", "without")), settings)
-    assert len(calls) == n_drawn + 5
+    assert calls.count("refine") == n_drawn + 5
+
+
+def test_embeddings_are_stored_and_used_again(refined, calls, tmp_path):
+    folder, settings = refined
+    run = shutil.copytree(folder / "run", tmp_path / "run")
+    stored = sorted((run / "segments").glob("*.embedding-*.npz"))
+    assert len(stored) == 5
+    change_extent(run, 4)
+    annotate(folder / "with", folder / "without", run, replace(settings, smoothing=0.2), n_jobs=1)
+    assert "refine" in calls and "embed" not in calls
+    stored[0].write_bytes(b"damaged")
+    before = Run(run).read_mask(0)
+    annotate(folder / "with", folder / "without", run, replace(settings, smoothing=0.3), n_jobs=1)
+    assert calls.count("embed") == 1 and Run(run).read_mask(0).shape == before.shape
+
+
+def test_embedding_is_a_step_with_progress(refined, tmp_path):
+    folder, settings = refined
+    steps = []
+    report = lambda *state: steps.append(state)  # noqa: E731
+    annotate(folder / "with", folder / "without", tmp_path / "run", settings, n_jobs=1, progress=report)
+    assert [state for state in steps if state[0] == "embed images"] == [("embed images", i, 5) for i in range(6)]
 
 
 def test_other_weights_are_another_run(refined, models, tmp_path):
@@ -236,3 +274,43 @@ def test_other_weights_are_another_run(refined, models, tmp_path):
     with pytest.raises(BadInputError, match="not those of the run"):
         predict(tmp_path / "run", folder / "with", tmp_path / "predicted", n_jobs=1)
     assert annotate(folder / "with", folder / "without", tmp_path / "run", own, n_jobs=1).record.key != key
+
+
+# The package segvote-mobile-sam ---------------------------------------------------------------------------------------
+
+is_installed = pytest.mark.skipif(
+    not any(one.name == "mobile-sam" for one in list_weights()), reason="segvote-mobile-sam is not installed"
+)
+
+
+def test_absent_package_is_one_line(monkeypatch):
+    monkeypatch.setattr("segvote.features.networks.weights.entry_points", lambda group: [])
+    with pytest.raises(MissingPartError, match=r"segvote-mobile-sam.*pip install 'segvote\[sam\]'"):
+        sam.name_files("mobile-sam")
+
+
+@is_installed
+def test_installed_network_follows_the_outline():
+    """A rough box around a disc becomes the disc."""
+    rows, columns = np.mgrid[:240, :320]
+    disc = np.hypot(rows - 120, columns - 150) < 60
+    noise = np.random.default_rng(0).integers(-12, 12, (240, 320, 3))
+    picture = (np.where(disc[..., None], (200, 60, 40), (70, 120, 80)) + noise).astype(np.uint8)
+    rough = cv2.dilate(disc.astype(np.uint8), np.ones((15, 15))) > 0
+    redrawn = redraw("mobile-sam", rough, rough.astype(float), picture)
+    assert (redrawn & disc).sum() / (redrawn | disc).sum() > 0.95 > disc.sum() / rough.sum()
+
+
+@is_installed
+def test_installed_decoder_gives_all_masks():
+    names = {one.name: one.shape for one in Sam("mobile-sam").decoder.get_outputs()}
+    assert names["all_masks"] == [1, 4, 256, 256] and names["all_scores"] == [1, 4]
+
+
+@is_installed
+def test_run_with_the_package_keeps_its_name(refined, tmp_path):
+    folder, settings = refined
+    own = replace(settings, refine="mobile-sam")
+    run = annotate(folder / "with", folder / "without", tmp_path / "run", own, n_jobs=1)
+    assert run.settings.refine == "mobile-sam"
+    assert "Regions redrawn by mobile-sam" in (tmp_path / "run" / "report.html").read_text()

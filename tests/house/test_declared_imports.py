@@ -19,7 +19,7 @@ DISTRIBUTIONS = {
 }
 # Programs that call segvote or take its results: not declared, and imported on demand only.
 HOSTS = {"cvat-sdk", "label-studio-ml", "supervision"}
-EXTRAS = ("video", "web", "dask", "stores", "notebook", "torch")
+EXTRAS = ("video", "web", "dask", "stores", "notebook", "parquet", "torch")
 
 
 def list_imports(path):

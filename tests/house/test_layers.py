@@ -10,18 +10,19 @@ import segvote
 # Highest first; names on one line do not import each other.
 LAYERS = [
     ["cli", "integrations"],
-    ["_api"],
+    ["api"],
     ["review"],
     ["report"],
-    ["evaluation"],
-    ["steps"],
+    ["evaluation", "opened_run"],
+    ["pipeline"],
     ["run"],
-    ["datasets"],
+    ["inputs", "datasets"],
+    ["settings"],
     ["io"],
     ["voters"],
     ["method", "segmentation", "features", "masks", "metrics"],
-    ["kernels"],
-    ["memory_budget", "plain_text", "types", "errors", "registry", "progress"],
+    ["numerics"],
+    ["limits", "types", "selection", "errors", "registry", "progress"],
 ]
 RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}
 ROOT = Path(segvote.__file__).parent

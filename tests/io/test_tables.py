@@ -1,5 +1,7 @@
 """The same content gives the same bytes, and values that JSON cannot hold are refused."""
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,10 @@ def test_a_table_is_written_with_commas_quotes_and_line_ends(tmp_path):
     rows = [{"name": 'a "b", c\nd', "x": 0.1}, {"name": "é", "x": None}]
     write_csv(tmp_path / "a.csv", rows, ["name", "x"])
     assert (tmp_path / "a.csv").read_text() == 'name,x\n"a ""b"", c\nd",0.1\né,\n'
+
+
+@pytest.mark.parametrize("name", ["=1+1.png", "+a.png", "-a.png", "@a.png", "\ta.png"])
+def test_no_cell_is_a_formula(tmp_path, name):
+    write_csv(tmp_path / "a.csv", [{"name": name, "x": -0.5}], ["name", "x"])
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file))[1] == [f"'{name}", "-0.5"]

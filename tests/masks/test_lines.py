@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from segvote.masks import Decided, Drawing, Superpixels, draw_mask
+from segvote.masks import Drawing, Superpixels, draw_mask
 from segvote.masks.lines import (
     FILTERS,
     N_STEPS,
@@ -21,6 +21,7 @@ from segvote.masks.lines import (
     measure_width,
     remove_grain,
 )
+from segvote.selection import make_selection
 
 DARK = LineFilter(channel=0, sign=-1, radius=4)
 
@@ -94,16 +95,16 @@ def test_peaks_are_quantiles_of_the_responses_of_a_segment(cracked):
     assert (peaks[12] == 0).all()
 
 
-def make_decided(user_labels):
+def make_selected(user_labels):
     labels = np.repeat(np.arange(4), 20)[None].repeat(60, axis=0)
     heat = np.array([0.9, 0.9, 0.9, 0.1])
-    return Decided(labels, heat, heat > 0.5, np.array(user_labels))
+    return make_selection(heat, heat > 0.5, 0.5, np.array(user_labels)), labels, heat
 
 
-def draw_surface(decided, picture):
+def draw_surface(selected, picture):
     edges = np.zeros((0, 2), int), np.zeros(0)
-    one = Superpixels(decided.labels, np.ones(1), np.zeros((1, 3)), *edges, np.zeros(1, int))
-    return draw_mask(decided, one, Drawing("lines", "", DARK, low=5.0, high=15.0), 80, lambda size: picture)
+    one = Superpixels(selected[1], np.ones(1), np.zeros((1, 3)), *edges, np.zeros(1, int))
+    return draw_mask(*selected, one, Drawing("lines", "", DARK, low=5.0, high=15.0), 80, lambda size: picture)
 
 
 @pytest.fixture
@@ -115,9 +116,9 @@ def picture():
 
 
 def test_user_labels_keep_lines_out_or_fill_segments(picture):
-    free = draw_surface(make_decided([-1, -1, -1, -1]), picture)
+    free = draw_surface(make_selected([-1, -1, -1, -1]), picture)
     assert free[30, 10] and free[30, 50] and not free[30, 30]
-    labelled = draw_surface(make_decided([0, 1, 1, -1]), picture)
+    labelled = draw_surface(make_selected([0, 1, 1, -1]), picture)
     assert not labelled[:, :20].any()
     assert labelled[:, 20:40].all()  # no line there: all of the segment
     assert np.array_equal(labelled[:, 40:60], free[:, 40:60])

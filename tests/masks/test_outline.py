@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from segvote.kernels.pixels import convert_to_lab, resize_labels
 from segvote.masks.outline import NEARBY, NOISE, REACH, fit_colours, measure_signed_distance, refine_outline
+from segvote.numerics.pixels import convert_to_lab, resize_labels
 
 
 def make_disc(side, radius):

@@ -11,7 +11,6 @@ from segvote.masks.sharpen import (
     COLOUR_WIDTH,
     Superpixels,
     cut_graph,
-    measure_agreement,
     sharpen,
     sum_alike,
     weigh_colours,
@@ -63,11 +62,6 @@ def test_blocks_of_pairs_give_the_sums_of_the_plain_formula(n, n_segments):
     gaps = ((colours[:, None] - colours) ** 2).sum(axis=2)
     alike = np.exp(-gaps / (2 * COLOUR_WIDTH**2)) * (segments[:, None] != segments)
     assert np.allclose(sum_alike(colours, segments, masses), alike @ masses, rtol=1e-4, atol=1e-7)
-
-
-def test_agreement_is_the_area_under_the_roc_curve():
-    assert measure_agreement(np.array([0.1, 0.2, 0.8, 0.9]), np.array([False, False, True, True])) == 1.0
-    assert measure_agreement(np.array([0.5, 0.5]), np.array([True, False])) == 0.5
 
 
 def test_something_always_stays():

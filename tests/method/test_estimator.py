@@ -6,9 +6,9 @@ from made_tables import hold, label, make_scene
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from segvote.errors import BadInputError
-from segvote.method.corrections import correct
 from segvote.method.estimator import SegmentAnnotator
 from segvote.method.extents import find_extents
+from segvote.method.teach import correct_vote
 
 
 def fit(scene, y=None, **options):
@@ -34,22 +34,25 @@ def test_the_contract_of_scikit_learn_holds(estimator, check):
 
 
 def test_the_estimator_holds_the_vote_of_the_functions(scene, annotator):
-    found = hold(scene)
-    assert np.array_equal(annotator.vote_.scores, found.scores)
-    assert np.array_equal(annotator.vote_.selected, found.selected)
-    assert np.array_equal(annotator.extents_.levels, find_extents(found).levels)
+    vote = hold(scene)
+    assert np.array_equal(annotator.vote_.selection.scores, vote.selection.scores)
+    assert np.array_equal(annotator.vote_.selection.selected, vote.selection.selected)
+    extents = find_extents(vote.table, vote.selection, vote.electorate.graph)
+    assert np.array_equal(annotator.extents_.levels, extents.levels)
 
 
 def test_corrections_are_those_of_the_functions(scene):
     annotator, labels = fit(scene), label(480, objects=[9, 479], background=[5])
     base = annotator.vote_
-    corrected = annotator.correct(labels).vote_
-    expected = correct(base, labels)
+    corrected = annotator.correct(labels).vote_.selection
+    refitted, correction = correct_vote(base, labels)
+    expected = correction.selection
     assert np.array_equal(corrected.scores, expected.scores)
     assert corrected.selected[[9, 479]].all() and not corrected.selected[5]
-    assert np.array_equal(annotator.extents_.levels, find_extents(expected).levels)
-    assert np.array_equal(fit(scene, user_labels=labels).vote_.scores, expected.scores)
-    assert np.array_equal(annotator.correct(None).vote_.scores, base.scores)
+    extents = find_extents(base.table, expected, refitted.electorate.graph)
+    assert np.array_equal(annotator.extents_.levels, extents.levels)
+    assert np.array_equal(fit(scene, user_labels=labels).vote_.selection.scores, expected.scores)
+    assert np.array_equal(annotator.correct(None).vote_.selection.scores, base.selection.scores)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ def test_two_strings_need_a_positive_label(scene, annotator):
         fit(scene, y)
     named = fit(scene, y, pos_label="cat")
     assert named.classes_.tolist() == ["dog", "cat"]
-    assert np.array_equal(named.vote_.scores, annotator.vote_.scores)
+    assert np.array_equal(named.vote_.selection.scores, annotator.vote_.selection.scores)
     assert set(named.predict(scene[0])) == {"cat", "dog"}
 
 
@@ -91,18 +94,18 @@ def test_probabilities_are_on_the_scale_of_the_weights(scene):
     annotator = fit(scene, smoothing=0.0)
     X, y, images, _, _ = scene
     scores = annotator.decision_function(X, images=images)
-    assert np.allclose(scores, annotator.vote_.scores, atol=1e-5)
+    assert np.allclose(scores, annotator.vote_.selection.scores, atol=1e-5)
     proba = annotator.predict_proba(X)
     assert np.allclose(proba.sum(axis=1), 1)
-    assert np.array_equal(proba[:, 1], annotator.vote_.soften(annotator.decision_function(X)))
-    assert np.allclose(annotator.vote_.soften(scores)[y], annotator.vote_.weights[y], atol=1e-4)
+    assert np.array_equal(proba[:, 1], annotator.vote_.scorer.soften(annotator.decision_function(X)))
+    assert np.allclose(annotator.vote_.scorer.soften(scores)[y], annotator.vote_.weights[y], atol=1e-4)
 
 
 def test_training_images_do_not_vote_for_themselves():
     X, _, images, _, _ = scene = make_scene(noise=1.0)
     annotator = fit(scene)
-    assert np.allclose(annotator.decision_function(X, images=images), annotator.vote_.votes, atol=1e-5)
-    assert not np.allclose(annotator.decision_function(X), annotator.vote_.votes, atol=1e-5)
+    assert np.allclose(annotator.decision_function(X, images=images), annotator.vote_.selection.votes, atol=1e-5)
+    assert not np.allclose(annotator.decision_function(X), annotator.vote_.selection.votes, atol=1e-5)
     unknown = np.full(len(X), 99)
     assert np.array_equal(annotator.decision_function(X, images=unknown), annotator.decision_function(X))
 
@@ -111,8 +114,8 @@ def test_image_ids_may_be_names(scene, annotator):
     X, y, images, geometry, _ = scene
     names = np.array([f"image {number}" for number in range(24)])[images]
     named = SegmentAnnotator(n_neighbors=10).fit(X, y, images=names, geometry=geometry)
-    assert np.array_equal(named.vote_.scores, annotator.vote_.scores)
-    assert np.allclose(named.decision_function(X, images=names), named.vote_.votes, atol=1e-5)
+    assert np.array_equal(named.vote_.selection.scores, annotator.vote_.selection.scores)
+    assert np.allclose(named.decision_function(X, images=names), named.vote_.selection.votes, atol=1e-5)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])

@@ -6,26 +6,39 @@ import numpy as np
 import pytest
 from made_tables import hold, label, make_scene
 
-from segvote.kernels.otsu import split_in_three
-from segvote.method.corrections import correct
 from segvote.method.extents import (
     DEFAULT_LEVEL,
     GROWTH_BOUND,
     GROWTH_ROUNDS,
     N_LEVELS,
     NEVER,
+    Extents,
     apply_levels,
     find_extents,
+    find_open_extents,
     find_reach,
     select_unseen,
 )
+from segvote.method.table import Geometry, make_table
+from segvote.method.teach import correct_vote
+from segvote.numerics.otsu import split_in_three
 
 LEVELS = range(1, N_LEVELS + 1)
 
 
-def find_slowly(found):
+def find(vote):
+    """The levels of a vote."""
+    return find_extents(vote.table, vote.selection, vote.electorate.graph)
+
+
+def change(vote, **changes):
+    """The vote with another selection."""
+    return replace(vote, selection=replace(vote.selection, **changes))
+
+
+def find_slowly(vote):
     """(N_LEVELS, n_segments) selections, segment by segment."""
-    table, graph = found.table, found.counted_graph.toarray()
+    table, graph, found = vote.table, vote.electorate.graph.toarray(), vote.selection
     beside = [set() for _ in range(len(table))]
     for i, j in table.edges:
         beside[i].add(j)
@@ -66,72 +79,85 @@ def make_whole(noise=0.3, seed=0, n_images=16):
     return X, y, images, geometry, truth
 
 
+def correct_labels(vote, objects, background):
+    """The vote with corrections."""
+    refitted, correction = correct_vote(vote, label(len(vote.table), objects, background))
+    return replace(refitted, selection=correction.selection)
+
+
 @pytest.fixture(scope="module", params=[(0.15, 0), (0.6, 1), (1.0, 2)])
-def found(request):
+def vote(request):
     noise, seed = request.param
     return hold(make_whole(noise, seed))
 
 
-def test_levels_are_those_of_the_slow_twin(found):
-    extents, slow = find_extents(found), find_slowly(found)
+def test_levels_are_those_of_the_slow_twin(vote):
+    extents, slow = find(vote), find_slowly(vote)
     for level in LEVELS:
         assert np.array_equal(extents.select(level), slow[level - 1])
 
 
-def test_the_default_level_is_the_selection_of_the_vote(found):
-    assert np.array_equal(find_extents(found).select(DEFAULT_LEVEL), found.selected)
+def test_the_default_level_is_the_selection_of_the_vote(vote):
+    assert np.array_equal(find(vote).select(DEFAULT_LEVEL), vote.selection.selected)
+
+
+def test_without_votes_of_neighbours_nothing_grows(vote):
+    extents = find_extents(vote.table, vote.selection, None)
+    assert all(np.array_equal(extents.select(level), extents.select(3)) for level in LEVELS[3:])
+    assert all(np.array_equal(extents.select(level), find(vote).select(level)) for level in LEVELS[:3])
+    assert not extents.shares.any()
 
 
 def test_growth_reaches_parts_that_lie_beside_the_object():
     scene = make_whole(noise=0.1)
     # As if the vote had found the middle of the object alone.
-    found = replace(hold(scene), scores=np.where(scene[4], 1.0, -1.0), thresholds=np.zeros(16), selected=scene[4])
-    place, extents = np.tile(np.arange(20), 16), find_extents(found)
+    vote = change(hold(scene), scores=np.where(scene[4], 1.0, -1.0), thresholds=np.zeros(16), selected=scene[4])
+    place, extents = np.tile(np.arange(20), 16), find(vote)
     reached = {3: (5, 7), 4: (4, 8), 5: (3, 9), 6: (3, 9)}
     for level, (first, last) in reached.items():
-        whole = found.table.is_candidate & (place >= first) & (place <= last)
+        whole = vote.table.is_candidate & (place >= first) & (place <= last)
         assert np.array_equal(extents.select(level), whole)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_user_labels_hold_at_every_level(found, level):
-    base = found
+def test_user_labels_hold_at_every_level(vote, level):
     objects, background = [0, 25], [5, 46, 7]
-    corrected = correct(base, label(len(base.table), objects, background))
-    extents = find_extents(corrected)
+    corrected = correct_labels(vote, objects, background)
+    extents = find(corrected)
     assert extents.select(level)[objects].all() and not extents.select(level)[background].any()
-    applied = apply_levels(corrected, extents, level)
+    applied = apply_levels(corrected.selection, extents, level)
     assert applied.selected[objects].all() and not applied.selected[background].any()
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_scores_exceed_thresholds_where_selected(found, level):
-    for base in (found, correct(found, label(len(found.table), [0, 25], [5, 46, 7]))):
-        applied = apply_levels(base, find_extents(base), level)
+def test_scores_exceed_thresholds_where_selected(vote, level):
+    for base in (vote, correct_labels(vote, [0, 25], [5, 46, 7])):
+        applied = apply_levels(base.selection, find(base), level)
         table, above = base.table, applied.scores > applied.thresholds[base.table.images]
         inside = table.is_candidate
         assert np.array_equal(applied.selected[inside], above[inside])
         assert not (applied.selected & ~above).any()
 
 
-def test_images_can_have_levels_of_their_own(found):
-    extents = find_extents(found)
-    levels = np.arange(found.table.n_images) % N_LEVELS + 1
-    mixed = apply_levels(found, extents, levels)
+def test_images_can_have_levels_of_their_own(vote):
+    extents = find(vote)
+    levels = np.arange(vote.table.n_images) % N_LEVELS + 1
+    mixed = apply_levels(vote.selection, extents, levels)
+    assert np.array_equal(mixed.extent, levels)
     for image, level in enumerate(levels):
-        alone, part = apply_levels(found, extents, int(level)), found.table.get_slice(image)
+        alone, part = apply_levels(vote.selection, extents, int(level)), vote.table.get_slice(image)
         assert np.array_equal(mixed.scores[part], alone.scores[part])
         assert np.array_equal(mixed.selected[part], alone.selected[part])
         assert mixed.thresholds[image] == alone.thresholds[image]
 
 
 def test_empty_images_stay_empty_at_the_three_cuts():
-    found = hold(make_scene())
+    vote = hold(make_scene())
     empty = np.arange(24) == 2
-    best = found.table.find_best(found.scores)
-    emptied = replace(found, empty=empty, thresholds=np.where(empty, best, found.thresholds))
-    levels = find_extents(emptied).levels
-    assert levels[found.table.get_slice(2)].min() > 3 and levels[found.table.get_slice(3)].min() == 1
+    best = vote.table.find_best(vote.selection.scores)
+    emptied = change(vote, empty=empty, thresholds=np.where(empty, best, vote.selection.thresholds))
+    levels = find(emptied).levels
+    assert levels[vote.table.get_slice(2)].min() > 3 and levels[vote.table.get_slice(3)].min() == 1
 
 
 # Images never seen
@@ -157,3 +183,19 @@ def test_the_reach_is_the_selection_and_what_touches_it():
     edges = np.array([[0, 1], [1, 2], [3, 4]])
     assert find_reach(levels, edges, 2).tolist() == [True, True, False, True, True]
     assert find_reach(levels, edges, 4).tolist() == [True, True, True, True, True]
+
+
+@pytest.mark.parametrize(("n_wide", "contrast", "expected"), [(8, 20.0, [3, 4]), (5, 20.0, []), (8, 1.0, [])])
+def test_an_extent_is_open_if_it_is_outlined_and_larger_by_half(n_wide, contrast, expected):
+    n = 12  # segments in a row, in one *with* and one *without* image; the default extent has the first four
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    contrasts = np.full(n - 1, 5.0)
+    contrasts[3], contrasts[n_wide - 1] = 20.0, contrast
+    table = make_table(
+        np.zeros((n + 1, 1)), np.array([True, False]), np.repeat([0, 1], [n, 1]),
+        Geometry(edges=edges, contrasts=contrasts),
+    )  # fmt: skip
+    levels = np.full(n + 1, NEVER, dtype=np.uint8)
+    levels[:n_wide], levels[:4] = 3, 1
+    open_extents = find_open_extents(table, Extents(levels, np.zeros((3, 2)), np.zeros(n + 1)), 1.5)
+    assert open_extents == expected

@@ -3,7 +3,7 @@
 import numpy as np
 from made_tables import make_scene, tabulate
 
-from segvote.method.graph import exclude_voters, search_graph, search_stretched_graph, stretch
+from segvote.method.graph import exclude_voters, search_graph, stretch
 
 
 def test_images_of_one_bag_do_not_vote_for_each_other():
@@ -33,14 +33,3 @@ def test_stretched_features_are_those_of_the_formula():
     assert np.allclose(stretch(X, direction, 4.0), expected)
     assert np.array_equal(stretch(X, direction, 1.0), X)
     assert np.array_equal(stretch(X, np.zeros(5), 4.0), X)
-
-
-def test_stretched_neighbours_share_the_folder_more_often():
-    rng = np.random.default_rng(0)
-    X, y, images, geometry, truth = make_scene()
-    X = rng.normal(size=X.shape)
-    X[:, 0] += 2 * y  # the folders differ by this alone
-    table = tabulate((X, y, images, geometry, truth))
-    graphs = search_graph(table), search_stretched_graph(table)
-    plain, stretched = ((graph.toarray() * (y[:, None] == y)).sum() for graph in graphs)
-    assert stretched > plain

@@ -6,14 +6,14 @@ from made_tables import label, make_scene, tabulate
 from scipy import sparse
 
 from segvote.method.graph import search_graph
-from segvote.method.walk import walk, walk_from_labels
+from segvote.method.walk import scale_votes, walk, walk_from_labels
 
 
 @pytest.fixture(scope="module")
 def scene():
     table = tabulate(make_scene(n_images=10, n_segments=8, noise=0.5))
     prior = np.random.default_rng(2).uniform(0.5, 1.0, len(table))
-    return table, search_graph(table, 6), prior, np.flatnonzero(table.is_candidate)
+    return table, search_graph(table, 6), prior, table.is_candidate
 
 
 @pytest.mark.parametrize("balance", [0.0, 0.25, 1.0])
@@ -27,7 +27,24 @@ def test_votes_are_those_of_a_plain_loop(scene, balance):
             w[own] /= (w[own] * table.shares[own]).sum() ** balance
         w /= w.max()
     votes = prior * (M @ w)
-    assert np.allclose(walk(table, graph, prior, voters, balance, 15), votes / votes[voters].max())
+    walked = walk(table, graph, prior, voters, balance, 15)
+    assert np.allclose(scale_votes(walked, voters), votes / votes[voters].max())
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.25])
+def test_many_labellings_walk_like_each_of_them(scene, balance):
+    table, graph, prior, voters = scene
+    shuffled = np.random.default_rng(3).permutation(table.positive)[table.images]
+    both = walk(table, graph, prior, np.stack([voters, shuffled], axis=1), balance, 15)
+    for column, own in zip(both.T, (voters, shuffled), strict=True):
+        assert np.allclose(column, walk(table, graph, prior, own, balance, 15), rtol=1e-12)
+
+
+def test_the_walk_keeps_the_precision_of_the_graph(scene):
+    table, graph, prior, voters = scene
+    single = walk(table, graph.astype(np.float32), prior.astype(np.float32), voters, 0.25, 15)
+    assert single.dtype == np.float32
+    assert np.allclose(single, walk(table, graph, prior, voters, 0.25, 15), rtol=1e-4)
 
 
 def test_weights_that_vanish_are_zero_and_no_error(scene):

@@ -4,19 +4,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from made_tables import label, make_scene, tabulate
+from made_tables import make_scene, tabulate
 
 from segvote.errors import BadInputError
-from segvote.method.table import (
-    Geometry,
-    apply_labels,
-    check_user_labels,
-    encode_labels,
-    label_images,
-    make_folds,
-    make_table,
-    number_images,
-)
+from segvote.method.table import Geometry, make_table
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +60,6 @@ def test_what_geometry_leaves_out_has_defaults():
     assert {one.name for one in fields(Geometry)} < {one.name for one in fields(table)}
 
 
-def test_folds_keep_groups_together_and_spread_both_folders():
-    groups = np.repeat(np.arange(12), 2)
-    table = tabulate(make_scene(n_images=24, n_segments=8), groups)
-    folds = make_folds(table, 3)
-    assert np.array_equal(folds[::2], folds[1::2])
-    for side in (table.positive, ~table.positive):
-        assert np.bincount(folds[side]).tolist() == [4, 4, 4]
-
-
 N = 40
 
 
@@ -110,60 +92,3 @@ def test_images_out_of_order_are_rejected(images):
 def test_one_folder_alone_is_rejected(value, kind):
     with pytest.raises(BadInputError, match=rf"all 2 are \*{kind}\* images"):
         make_table(np.zeros((2, 1)), np.array([value, value]), np.array([0, 1]))
-
-
-@pytest.mark.parametrize(
-    ("y", "pos_label", "classes"),
-    [
-        ([0, 1, 0], None, [0, 1]),
-        ([1, -1, 1], None, [-1, 1]),
-        ([0, 1, 0], 0, [1, 0]),
-        ([True, False, True], None, [False, True]),
-        (["without", "with", "with"], None, ["without", "with"]),
-        (["cat", "dog", "cat"], "cat", ["dog", "cat"]),
-        ([2.0, 5.0, 5.0], None, [2.0, 5.0]),
-    ],
-)
-def test_the_positive_class_comes_last(y, pos_label, classes):
-    found, positive = encode_labels(np.array(y), pos_label)
-    assert found.tolist() == classes
-    assert positive.tolist() == [one == classes[1] for one in y]
-
-
-@pytest.mark.parametrize(
-    ("y", "pos_label", "message"),
-    [
-        (["cat", "dog"], None, "pos_label"),
-        (["cat", "dog"], "cow", r"one of the labels \['cat', 'dog'\]; got 'cow'"),
-        ([0, 1, 2], None, "Only binary"),
-        ([1, 1], None, "two classes"),
-    ],
-)
-def test_labels_of_no_clear_meaning_are_rejected(y, pos_label, message):
-    with pytest.raises(BadInputError, match=message):
-        encode_labels(np.array(y), pos_label)
-
-
-def test_images_are_numbered_in_order_of_appearance():
-    names, numbers = number_images(np.array(["b", "b", "a", "c", "c"]))
-    assert names.tolist() == ["b", "a", "c"] and numbers.tolist() == [0, 0, 1, 2, 2]
-    with pytest.raises(BadInputError, match="stand together"):
-        number_images(np.array([0, 1, 0]))
-
-
-def test_an_image_has_one_label():
-    assert label_images(np.array([True, True, False]), np.array([0, 0, 1])).tolist() == [True, False]
-    with pytest.raises(BadInputError, match="image 0 has both"):
-        label_images(np.array([True, False, False]), np.array([0, 0, 1]))
-
-
-@pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2], [[0, 1, -1]], [0.5, 0, 1]])
-def test_bad_user_labels_are_rejected(labels):
-    with pytest.raises(BadInputError, match="user labels must be -1"):
-        check_user_labels(np.array(labels), 3)
-
-
-def test_user_labels_hold_in_a_selection():
-    assert check_user_labels(None, 2).tolist() == [-1, -1]
-    labels = label(4, objects=[0], background=[3])
-    assert apply_labels(np.array([False, True, False, True]), labels).tolist() == [True, True, False, False]

@@ -10,18 +10,18 @@ from reference import vote_slowly
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams, value_contrast
 from segvote.method.table import Geometry
-from segvote.method.vote import explain_vote, link_unseen, score_held_out, score_linked, vote, vote_by_scores
+from segvote.method.vote import decide_scores, explain_vote, vote
 
 
 @pytest.fixture(scope="module")
-def found():
+def held():
     return hold(make_scene(noise=0.6))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_planted_is_found(seed):
     scene = make_scene(seed=seed)
-    found = hold(scene)
+    found = hold(scene).selection
     assert measure_iou(found.selected, scene[4]) > 0.9
     assert (found.uncertainty < 0.5).mean() > 0.9
 
@@ -31,9 +31,9 @@ def test_what_is_planted_is_found(seed):
 def test_the_fast_code_agrees_with_the_formulas(noise, seed):
     scene = make_scene(n_images=12, n_segments=10, noise=noise, seed=seed)
     selected, weights = vote_slowly(*scene[:4], k=10)
-    found = hold(scene, exclude_mislabelled=False)
-    assert np.array_equal(found.selected, selected)
-    assert found.agreement.weights == pytest.approx(weights)
+    held = hold(scene, exclude_mislabelled=False)
+    assert np.array_equal(held.selection.selected, selected)
+    assert held.diagnostics.hypotheses.weights == pytest.approx(weights)
 
 
 def test_the_order_of_images_does_not_matter():
@@ -46,8 +46,8 @@ def test_the_order_of_images_does_not_matter():
     by_image = np.argsort(edges[:, 0] // 20, kind="stable")
     lengths, contrasts = geometry.lengths[by_image], geometry.contrasts[by_image]
     moved = Geometry(geometry.areas[rows], geometry.border[rows], edges[by_image], lengths, contrasts)
-    one = hold((X, y, images, geometry, truth), exclude_mislabelled=False)
-    other = hold((X[rows], y[rows], images, moved, truth[rows]), exclude_mislabelled=False)
+    one = hold((X, y, images, geometry, truth), exclude_mislabelled=False).selection
+    other = hold((X[rows], y[rows], images, moved, truth[rows]), exclude_mislabelled=False).selection
     assert np.array_equal(one.selected[rows], other.selected)
     assert np.allclose(one.scores[rows], other.scores, atol=1e-9)
 
@@ -62,10 +62,10 @@ def test_inputs_are_not_modified():
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
 
 
-def test_the_explanation_sums_to_the_votes(found):
+def test_the_explanation_sums_to_the_votes(held):
     for segment in range(0, 480, 37):
-        told = explain_vote(found, segment)
-        assert np.isclose(told.score, found.votes[segment])
+        told = explain_vote(held, segment)
+        assert np.isclose(told.score, held.selection.votes[segment])
         assert np.isclose(told.amounts.sum() + told.constant, told.score)
         assert np.isclose(told.bag_amounts.sum(), told.amounts.sum())
         assert segment // 20 not in told.bags
@@ -74,15 +74,16 @@ def test_the_explanation_sums_to_the_votes(found):
 def test_user_labels_hold_and_count_in_weights():
     scene = make_scene(noise=0.3)
     labels = label(480, objects=[9, 479], background=[5])
-    found = hold(scene, user_labels=labels)
+    held = hold(scene, user_labels=labels)
+    found = held.selection
     assert found.selected[[9, 479]].all() and not found.selected[5]
-    assert found.weights[[9, 479, 5]].tolist() == [1, 1, 0]
+    assert held.weights[[9, 479, 5]].tolist() == [1, 1, 0]
     assert np.array_equal(found.user_labels, labels)
 
 
 def test_labels_can_turn_a_vote_to_another_selection():
     scene = make_scene(noise=0.3)
-    found = hold(scene, user_labels=label(480, background=np.flatnonzero(scene[4])))
+    found = hold(scene, user_labels=label(480, background=np.flatnonzero(scene[4]))).selection
     assert not found.selected[scene[4]].any() and found.selected.any()
 
 
@@ -99,56 +100,48 @@ def test_images_in_the_wrong_folder_are_excluded():
     wrong = y.copy()
     wrong[images < 2] = False
     wrong[images >= 58] = True
-    found = hold((X, wrong, images, geometry, truth))
-    excluded = set(np.flatnonzero(found.excluded))
+    held = hold((X, wrong, images, geometry, truth))
+    excluded = set(np.flatnonzero(held.diagnostics.excluded))
     assert len(excluded & {0, 1, 58, 59}) >= 3 and len(excluded) <= 5
-    assert measure_iou(found.selected & (images < 58), truth & (images >= 2)) > 0.9
-    assert not found.counted_graph[:, found.silent].nnz or not found.counted_graph[:, found.silent].data.any()
-    assert not hold((X, wrong, images, geometry, truth), exclude_mislabelled=False).excluded.any()
+    assert measure_iou(held.selection.selected & (images < 58), truth & (images >= 2)) > 0.9
+    left_out = held.electorate.graph[:, held.electorate.excluded]
+    assert not left_out.nnz or not left_out.data.any()
+    assert np.array_equal(held.scorer.excluded, held.diagnostics.excluded[images])
+    kept = hold((X, wrong, images, geometry, truth), exclude_mislabelled=False)
+    assert not kept.diagnostics.excluded.any()
 
 
 def test_labelled_segments_of_excluded_images_vote():
-    found = hold(make_scene())
-    excluded = np.arange(24) == 0
-    changed = replace(found, excluded=excluded, user_labels=label(480, objects=[3]))
-    assert np.flatnonzero(changed.silent).tolist() == [one for one in range(20) if one != 3]
+    excluded, labels = np.arange(24) == 0, label(480, objects=[3])
+    changed = replace(hold(make_scene()).electorate, excluded_images=excluded, user_labels=labels)
+    assert np.flatnonzero(changed.excluded).tolist() == [one for one in range(20) if one != 3]
 
 
 def test_without_geometry_only_the_features_vote():
     X, y, images, _, truth = make_scene()
-    assert measure_iou(hold((X, y, images, None, truth)).selected, truth) > 0.9
+    assert measure_iou(hold((X, y, images, None, truth)).selection.selected, truth) > 0.9
 
 
 def test_scores_of_another_voter_are_smoothed_and_split():
     scene = make_scene()
     table, scores = tabulate(scene), np.random.default_rng(0).normal(size=480) + 6 * scene[4]
-    found = vote_by_scores(table, scores)
-    assert np.allclose(found.scores, table.smooth(scores, 0.4)) and found.threshold == 0
-    assert found.agreement is None and not found.empty.any() and not found.excluded.any()
+    found = decide_scores(table, scores)
+    assert np.allclose(found.scores, table.smooth(scores, 0.4)) and not found.empty.any()
     assert measure_iou(found.selected, scene[4]) > 0.9
-    assert np.array_equal(found.weights[scene[1]] > 0.5, found.scores[scene[1]] > 0)
 
 
-# Images left out, and images never seen
-
-
-def test_held_out_scores_do_not_depend_on_their_own_labels():
-    found, folds = hold(make_scene(noise=0.4), exclude_mislabelled=False), np.arange(24) // 3
-    table, chosen = found.table, folds == 1
-    flipped = replace(found, table=replace(table, positive=table.positive ^ chosen))
-    out = chosen[table.images]
-    assert np.array_equal(score_held_out(found, folds)[out], score_held_out(flipped, folds)[out])
-    assert not np.array_equal(score_held_out(found, folds)[~out], score_held_out(flipped, folds)[~out])
+# Images never seen
 
 
 def test_unseen_scores_are_those_of_the_formula():
-    found = hold(make_scene(noise=0.6))
+    scorer = hold(make_scene(noise=0.6)).scorer
     X = make_scene(n_images=2, noise=0.6, seed=1)[0]
-    squared = ((X[:, None] - found.table.X[None]) ** 2).sum(-1)
+    squared = ((X[:, None] - scorer.X[None]) ** 2).sum(-1)
     slow = []
     for distances in squared:
         near = np.argsort(distances, kind="stable")[:10]
         votes = np.exp(-(distances[near] - distances[near[0]]) / (2 * distances[near[-1]] / 4))
-        slow.append(votes @ found.labels[near] / votes.sum())
-    expected = found.inside * np.array(slow) + (1 - found.inside) * found.posterior.measure(X) - found.threshold
-    assert np.allclose(score_linked(found, X, link_unseen(found, X)), expected, atol=1e-5)
+        slow.append(votes @ scorer.votes[near] / votes.sum())
+    (classifier,) = scorer.classifiers
+    expected = np.array(slow) + classifier.weight * classifier.measure(X) - scorer.threshold
+    assert np.allclose(scorer.score(X, scorer.link(X)), expected, atol=1e-5)

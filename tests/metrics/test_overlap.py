@@ -6,7 +6,6 @@ from PIL import Image
 from pycocotools import mask as coco
 
 from segvote.errors import BadInputError
-from segvote.kernels.pixels import resize_labels
 from segvote.metrics import (
     find_box,
     label_by_truth,
@@ -14,6 +13,7 @@ from segvote.metrics import (
     measure_corloc,
     measure_iou,
 )
+from segvote.numerics.pixels import resize_labels
 
 LABELS = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 2, 3]])
 TRUTH = np.array([[255, 255, 0, 0], [255, 0, 128, 128], [255, 0, 0, 128]], dtype=np.uint8)

@@ -1,14 +1,17 @@
 """A finished run made by hand: a few small pictures, no network, no voting."""
 
 import numpy as np
+from msgspec import to_builtins
 from PIL import Image
 
 from segvote.io.arrays import write_arrays
 from segvote.io.masks import write_mask
 from segvote.io.overlays import blend_heat, write_jpeg
+from segvote.io.tables import convert_record
 from segvote.masks import Drawing
+from segvote.run.record import RunRecord
 from segvote.run.run_folder import RunFolder, write_drawing
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 HEIGHT, WIDTH, N_SEGMENTS = 60, 80, 10
 
@@ -69,17 +72,16 @@ def write_run(folder, bags=DEFAULT_BAGS, problems=(), inputs=None, confidence=No
         thresholds=np.zeros(len(bags)),
     )
     write_drawing(run, "k", Drawing("regions"))
-    run.write_record(
-        {
-            "segvote": "0.1.0",
-            "versions": {"python": "3.11.7", "numpy": "2.0.0"},
-            "inputs": {bag_label: str(path) for bag_label, path in inputs.items()},
-            "settings": Settings().to_dict(),
-            "key": "k",
-            "complete": True,
-            "bags": list(bags),
-            "problems": list(problems),
-            "confidence": confidence or {},
-        }
-    )
+    record = {
+        "segvote": "0.1.0",
+        "versions": {"python": "3.11.7", "numpy": "2.0.0"},
+        "inputs": {bag_label: str(path) for bag_label, path in inputs.items()},
+        "settings": Settings().to_dict(),
+        "key": "k",
+        "complete": True,
+        "bags": list(bags),
+        "problems": list(problems),
+        "confidence": confidence or {},
+    }
+    run.write_record(convert_record(to_builtins(record), RunRecord, run.record_path))
     return folder

@@ -67,13 +67,14 @@ def test_curves_are_well_formed_and_names_are_escaped():
 
 def test_the_command_prints_the_table_and_writes_all_files(scenes, tmp_path):
     arguments = ["compare", str(scenes / "with"), str(scenes / "without"), "--truth", str(scenes / "masks")]
-    options = ["-o", str(tmp_path), "--voters", "ekde,negmin", "--features", "color,absent", "--jobs", "1"]
+    options = ["-o", str(tmp_path), "--voters", "ekde,negmin", "--features", "color,absent", "--jobs", "1", "--stress"]
     done = CliRunner().invoke(load_commands(), [*arguments, *options, "--n-segments", "40", "--size", "160"])
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("method")
     page = (tmp_path / "comparison.html").read_text()
     assert "Figure 1: examples of the data" in page and "Figure 2: heat maps by method" in page
-    assert page.count("data:image/jpeg") == 12 + 6 * 3 and page.count("<svg") == 1
+    assert page.count("data:image/jpeg") == 12 + 6 * 3 and page.count("<svg") == 1 + 3
     assert "unknown feature" in page
     assert "http" not in re.sub(r'xmlns="[^"]*"|http-equiv', "", page)
     assert all((tmp_path / f"comparison.{extension}").stat().st_size for extension in ("md", "csv", "json"))
+    assert (tmp_path / "stress.csv").read_text().startswith("kind,level,voter,corloc")

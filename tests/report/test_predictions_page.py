@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from segvote.inputs.bags import Problem
 from segvote.io.masks import write_mask
 from segvote.io.overlays import write_jpeg
+from segvote.pipeline.predict import Prediction, Predictions
 from segvote.report import predictions_page
 from segvote.report.predictions_page import write_predictions_report
-from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder
-from segvote.steps.predict import Prediction, Predictions
 
 
 def predict_image(folder, name, probability, contains=False, unlike=False):
@@ -17,7 +17,16 @@ def predict_image(folder, name, probability, contains=False, unlike=False):
     mask[10:20, 10:30] = contains
     write_mask(run.mask_path(name), mask)
     write_jpeg(run.heatmap_path(name), np.full((30, 40, 3), 90, np.uint8))
-    return Prediction(f"{name}.png", name, contains, unlike, probability, 0.01, 0.4, float(mask.mean()))
+    return Prediction(
+        name=f"{name}.png",
+        stem=name,
+        contains=contains,
+        unlike=unlike,
+        probability=probability,
+        p_value=0.01,
+        score=probability,
+        area=float(mask.mean()),
+    )
 
 
 @pytest.fixture
@@ -36,7 +45,7 @@ def test_answers_stand_in_order_and_names_are_escaped(found):
     words = ("2 show it", "sure.png", "&lt;b&gt;.png", "1 are unlike", "cat.png", "1 do not show it", "none.png")
     places = [text.index(word) for word in (*words, "cut short")]
     assert places == sorted(places) and "<b>.png" not in text
-    assert text.count("<img src=") == 4 and "mask 17 %" in text and "probability 0.90" in text
+    assert text.count("<img src=") == 4 and "mask 17 %" in text and "score 0.9" in text
 
 
 def test_pictures_are_limited_and_the_rest_counted(found, monkeypatch):

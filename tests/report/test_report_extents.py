@@ -3,9 +3,9 @@
 import numpy as np
 
 from segvote.method.extents import N_LEVELS
+from segvote.pipeline.extent import list_selections
 from segvote.report import write_report
 from segvote.report.extents import choose_images, format_extents
-from segvote.steps.extent import list_selections
 
 
 def test_the_strip_shows_every_image_at_every_extent(finished_run):
@@ -13,7 +13,7 @@ def test_the_strip_shows_every_image_at_every_extent(finished_run):
     assert strip.count("<tr>") == 1 + len(choose_images(finished_run))
     assert strip.count("<img") == N_LEVELS * len(choose_images(finished_run))
     assert strip.count('<th scope="col" class="chosen"') == 1
-    assert "<code>segvote extent . 3</code>" in strip
+    assert f"<code>segvote extent {finished_run.folder.path} 3</code>" in strip
 
 
 def test_selections_are_nested(finished_run):

@@ -11,6 +11,8 @@ from PIL import Image
 
 from segvote.io.tables import write_json
 from segvote.io.video.files import Frame
+from segvote.pipeline.video.draw import DrawnFrame
+from segvote.pipeline.video.write import Moment, get_timeline_path, measure_moment, read_timeline
 from segvote.report import write_report
 from segvote.report.gallery import (
     HEAD,
@@ -25,8 +27,6 @@ from segvote.report.gallery import (
 from segvote.report.thumbnails import PAGE_BYTES, choose_size, format_triplet
 from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
-from segvote.steps.video.draw import DrawnFrame
-from segvote.steps.video.write import Moment, get_timeline_path, measure_moment, read_timeline
 
 BAGS = [BagRecord(**bag) for bag in DEFAULT_BAGS]
 MOMENTS = [Moment(0.0, 0.1, 1.0), Moment(0.5, 0.2, 0.5), Moment(1.0, 0.0, 0.0)]
@@ -40,7 +40,7 @@ def test_uncertain_masks_come_first_then_the_highest_score():
 
 def test_pictures_stop_where_the_page_is_full(make_run, monkeypatch):
     monkeypatch.setattr("segvote.report.gallery.PAGE_BYTES", 10)
-    cards = list(list_cards(make_run()))
+    cards = list(list_cards(make_run(), {}))
     assert "<img" in cards[0]
     assert all("<img" not in card for card in cards[1:])
 
@@ -50,7 +50,7 @@ def test_400_pictures_stay_below_20_megabytes(make_run):
     run = make_run(bags=[make_bag(f"{number}.png", "with") | {"height": 300, "width": 400} for number in range(3)])
     share = PAGE_BYTES // 400
     assert all(sum(map(len, format_triplet(run, index, choose_size(400), share))) <= share for index in range(3))
-    cards = list(list_cards(run))
+    cards = list(list_cards(run, {}))
     text = max(len(re.sub(r"base64,[^\"]+", "", card).encode()) for card in cards)
     rest = write_report(run).stat().st_size - sum(len(card.encode()) for card in cards)
     assert 400 * (share + text) + rest < 20_000_000

@@ -10,7 +10,7 @@ from PIL import Image
 from segvote import annotate_classes
 from segvote.datasets import make_scenes, write_scenes
 from segvote.run.correction_log import read_actions
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 pytest.importorskip("starlette")
 from segvote.review.serving.server import make_guarded_app
@@ -46,7 +46,7 @@ def test_only_the_class_looked_at_counts_votes(class_runs, make_client):
         described = client.get("/classes/1/api/run").json()
         assert (described["classes"], described["classNumber"]) == (["blue", "red"], 1)
         assert "annotate --classes" in described["classCommand"]
-        assert [session.engine._threads[0].is_alive() for session in sessions] == [False, True]
+        assert [session.engine.is_started for session in sessions] == [False, True]
         assert client.get("/classes/0/api/images/0/mask").status_code == 200
         assert make_client(app, "/guess").get("/classes/0/api/run").status_code == 403
     finally:

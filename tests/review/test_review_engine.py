@@ -11,14 +11,15 @@ from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.imports import read_any
-from segvote.method.corrections import propagate
+from segvote.method.teach import propagate
+from segvote.pipeline.corrected_vote import vote
+from segvote.pipeline.opening import reopen
+from segvote.pipeline.vote import BaseVote
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
 from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
-from segvote.steps import reopening
-from segvote.steps.vote import Held
 
 
 @pytest.fixture
@@ -30,15 +31,15 @@ def engine(run):
 
 
 def click(engine, bag=0, segments=(0, 1), value=1):
-    return wait_for(engine, engine.set_segments(bag, list(segments), value))
+    return wait_for(engine, engine.actions.set_segments(bag, list(segments), value))
 
 
 def test_the_page_can_be_used_before_the_votes_are_counted(run):
     engine = Engine(run)  # not started
-    np.testing.assert_array_equal(engine.snapshot.decisions, run.votes["decisions"])
-    engine.set_segments(0, [3], 1)
-    assert engine.snapshot.decisions[3] and engine.corrections.n_undo == 1
-    with pytest.raises(BusyRunError, match="still being counted"):
+    np.testing.assert_array_equal(engine.board.snapshot.selected, run.votes["decisions"])
+    engine.actions.set_segments(0, [3], 1)
+    assert engine.board.snapshot.selected[3] and engine.board.corrections.n_undo == 1
+    with pytest.raises(BusyRunError, match="first one still runs"):
         engine.explain(0, 0)
     engine.log.close()
 
@@ -46,10 +47,10 @@ def test_the_page_can_be_used_before_the_votes_are_counted(run):
 def test_undo_brings_back_the_first_scores_to_the_bit(engine):
     first = wait_for(engine, 0)
     click(engine)
-    back = wait_for(engine, engine.undo(1))
+    back = wait_for(engine, engine.actions.undo(1))
     np.testing.assert_array_equal(back.scores, first.scores)
-    np.testing.assert_array_equal(back.decisions, first.decisions)
-    again = wait_for(engine, engine.redo(2))
+    np.testing.assert_array_equal(back.selected, first.selected)
+    again = wait_for(engine, engine.actions.redo(2))
     assert (again.user_labels >= 0).sum() == 2
 
 
@@ -60,8 +61,8 @@ def test_amounts_of_corrections_are_what_they_changed(engine):
     found = engine.settle()
     # With the corrections in the vote, where they turn anything, before they were propagated; a vote of low
     # confidence is begun anew, and keeps no image.
-    kept = np.zeros(len(after.positive), dtype=bool) if found.result.kept is None else found.result.kept
-    voted = np.where(after.spread(kept), found.held.vote.scores, found.refitted.scores)
+    kept = found.correction.kept
+    voted = np.where(after.spread(kept), found.base.selection.scores, found.refitted.selection.scores)
     changed = np.flatnonzero(after.scores != voted)
     assert 3 < len(changed) < len(first.scores) and not kept.all()
     for flat in changed[:20]:
@@ -73,37 +74,39 @@ def test_amounts_of_corrections_are_what_they_changed(engine):
 
 def test_a_click_is_answered_while_another_is_voted_on(engine, run, monkeypatch):
     first = wait_for(engine, 0)
-    begun, released, refit = threading.Event(), threading.Event(), Held.refit
+    begun, released, refit = threading.Event(), threading.Event(), BaseVote.refit
 
     def refit_later(*arguments):
         begun.set()
         assert released.wait(PATIENCE_SECONDS)
         return refit(*arguments)
 
-    monkeypatch.setattr(Held, "refit", refit_later)
+    monkeypatch.setattr(BaseVote, "refit", refit_later)
     one, other = (int(np.argmax(first.scores[first.get_slice(bag)])) for bag in (0, 1))
-    engine.set_segments(0, [one], 0)
+    engine.actions.set_segments(0, [one], 0)
     assert begun.wait(PATIENCE_SECONDS)
-    last = engine.set_segments(1, [other], 0)
+    last = engine.actions.set_segments(1, [other], 0)
     flat = int(first.offsets[1]) + other
-    wait_until(lambda: engine.snapshot.scores[flat] != first.scores[flat])  # propagated, though the vote is held up
+    wait_until(
+        lambda: engine.board.snapshot.scores[flat] != first.scores[flat]
+    )  # propagated, though the vote is held up
     assert engine.last_voted < last
     released.set()
     after = wait_for(engine, last)
-    fresh = reopening.vote(reopening.reopen(Run(run.folder.path))).result
+    fresh = vote(reopen(Run(run.folder.path))).selection
     np.testing.assert_array_equal(after.scores, fresh.scores)
-    np.testing.assert_array_equal(after.decisions, fresh.selected)
+    np.testing.assert_array_equal(after.selected, fresh.selected)
 
 
 def test_the_last_image_of_a_kind_cannot_be_moved(engine):
-    engine.move(range(5), "without")
+    engine.actions.move(range(5), "without")
     with pytest.raises(BadInputError, match="both kinds"):
-        engine.move([5], "without")
+        engine.actions.move([5], "without")
 
 
 def test_export_writes_what_annotate_would_write(engine, run, scenes):
     click(engine, 0, [2, 3, 4], 1)
-    wait_for(engine, engine.move([1], "without"))
+    wait_for(engine, engine.actions.move([1], "without"))
     written = export_run(engine.settle())
     exported = {path.name: path.read_bytes() for path in (written.folder.path / "masks" / "with").iterdir()}
     record, votes = written.folder.record_path.read_bytes(), written.folder.votes_path.read_bytes()
@@ -121,13 +124,13 @@ def test_export_writes_what_annotate_would_write(engine, run, scenes):
 
 
 def test_a_voter_that_cannot_vote_again_votes_anew(scenes, tmp_path):
-    from segvote.run.settings import Settings
+    from segvote.settings import Settings
 
     settings = Settings(features="color", n_segments=40, size=160, voter="negmin")
     engine = Engine(annotate(scenes / "with", scenes / "without", tmp_path / "negmin", settings, n_jobs=1))
     engine.start()
     after = click(engine, 0, [1], 1)
-    assert after.decisions[1]
+    assert after.selected[1]
     engine.stop()
 
 
@@ -144,8 +147,8 @@ def test_a_correction_while_the_votes_are_counted_is_voted_on(run, monkeypatch):
     engine.start()
     assert begun.wait(PATIENCE_SECONDS)
     best = int(np.argmax(run.votes["scores"][run.get_slice(0)]))
-    engine.set_segments(0, [best], 0)
-    moved = engine.move([1], "without")
+    engine.actions.set_segments(0, [best], 0)
+    moved = engine.actions.move([1], "without")
     released.set()
     after = wait_for(engine, moved)
     others = slice(int(after.offsets[2]), None)
@@ -162,14 +165,14 @@ def test_an_export_has_every_action_that_was_saved_before_it(engine, run):
     wait_for(engine, 0)
     engine._wait = lambda: False  # the thread is busy elsewhere
     engine._mark_dirty()
-    engine._threads[0].join()
+    engine._thread.join()
     other = CorrectionLog(run.folder.corrections_path)
     labels = run.read_segments(0)["labels"]
     pixels = np.isin(labels, [2, 3])
     record = run.bags[0]
     other.append(Action("set", record.digest, record.name, 1, *labels.shape, str(encode_rle(pixels)["counts"])))
     other.close()
-    engine.move([1], "without")
+    engine.actions.move([1], "without")
     written = export_run(engine.settle())
     assert written.read_mask(0)[resize_labels(pixels, (record.height, record.width))].all()
     assert written.bags[1].bag_label == "without" and not written.read_mask(1).any()
@@ -188,9 +191,9 @@ def test_after_a_refused_undo_the_page_can_undo(engine, run):
     second = CorrectionLog(run.folder.corrections_path)
     second.append(Action("look", run.bags[2].digest, run.bags[2].name, 1))
     with pytest.raises(BusyRunError, match="another page"):
-        engine.undo(0)
-    engine.undo(engine.corrections.last)
-    assert not engine.snapshot.accepted[2]
+        engine.actions.undo(0)
+    engine.actions.undo(engine.board.corrections.last)
+    assert not engine.board.snapshot.accepted[2]
     second.close()
 
 
@@ -198,14 +201,14 @@ def test_areas_on_the_page_are_those_of_the_report(engine, run):
     first = wait_for(engine, 0)
     np.testing.assert_array_equal(first.covered, [bag.area for bag in run.bags])
     click(engine, 0, [2, 3, 4], 1)
-    wait_until(lambda: engine.snapshot.is_measured.all())
-    shown, uncertainty = engine.snapshot.covered, engine.snapshot.uncertainty
+    wait_until(lambda: engine.board.snapshot.is_measured.all())
+    shown, uncertainty = engine.board.snapshot.covered, engine.board.snapshot.uncertainty
     voted = engine.settle()
     written = export_run(voted)
     engine.note_export(voted, written)
     np.testing.assert_array_equal(shown, [bag.area for bag in written.bags])
     np.testing.assert_array_equal(uncertainty, [bag.uncertainty for bag in written.bags])
-    assert not engine.snapshot.change.any()
+    assert not engine.board.snapshot.change.any()
 
 
 def test_a_log_that_cannot_be_written_does_not_end_the_votes(engine, run, monkeypatch):
@@ -215,8 +218,8 @@ def test_a_log_that_cannot_be_written_does_not_end_the_votes(engine, run, monkey
         raise UnwritableFileError("cannot write log.jsonl (No space left on device)")
 
     monkeypatch.setattr(type(run.folder), "log", refuse)
-    assert click(engine, 0, [1], 1).decisions[1]
-    assert click(engine, 0, [2], 1).decisions[2] and engine.status == "ready"
+    assert click(engine, 0, [1], 1).selected[1]
+    assert click(engine, 0, [2], 1).selected[2] and engine.status == "ready"
 
 
 def test_a_vote_that_fails_is_tried_again_with_the_next_action(engine, monkeypatch):
@@ -227,30 +230,30 @@ def test_a_vote_that_fails_is_tried_again_with_the_next_action(engine, monkeypat
         raise ValueError("out of luck")
 
     monkeypatch.setattr(Voting, "vote", fail)
-    engine.set_segments(0, [1], 1)
+    engine.actions.set_segments(0, [1], 1)
     wait_until(lambda: engine.status == "failed")
     assert "out of luck" in engine.problem
     monkeypatch.setattr(Voting, "vote", vote)
-    number = engine.set_segments(0, [2], 1)
+    number = engine.actions.set_segments(0, [2], 1)
     wait_until(lambda: engine.last_voted == number and engine.status == "ready")
 
 
 def paint(engine, bag, tool, *points, value=1, radius=3.0, snap=False):
-    return engine.paint(bag, tool, np.array(points, dtype=float), value, radius, snap)
+    return engine.actions.paint(bag, tool, np.array(points, dtype=float), value, radius, snap)
 
 
 def test_painted_pixels_are_exact_on_the_page_and_in_files(engine, run, scenes):
     wait_for(engine, 0)
-    before = engine.draw_mask(0)
+    before = engine.masks.draw_mask(0)
     corners = [(10, 10), (41, 10), (41, 37), (10, 37)]
     number = paint(engine, 0, "polygon", *corners)
     wait_for(engine, number)
     painted = np.zeros(before.shape, dtype=bool)
     painted[10:37, 10:41] = True
-    shown = engine.draw_mask(0)
+    shown = engine.masks.draw_mask(0)
     assert shown[painted].all()
-    wait_until(lambda: engine.snapshot.is_measured.all())
-    assert engine.snapshot.covered[0] == round(float(shown.mean()), 6)
+    wait_until(lambda: engine.board.snapshot.is_measured.all())
+    assert engine.board.snapshot.covered[0] == round(float(shown.mean()), 6)
     written = export_run(engine.settle())
     np.testing.assert_array_equal(written.read_mask(0), shown)
     ((part,),) = [one.parts for one in read_any(written.folder.coco_path) if one.name == run.bags[0].name]
@@ -277,7 +280,7 @@ def test_painted_pixels_label_the_segments_they_cover(engine, run):
     assert after.user_labels[best] == 0 and after.corrected[0]
     others = slice(int(after.offsets[1]), None)
     assert np.abs(after.scores[others] - first.scores[others]).max() > 1e-6
-    assert not engine.draw_mask(0)[top:bottom, left:right].any()
+    assert not engine.masks.draw_mask(0)[top:bottom, left:right].any()
 
 
 def test_a_stroke_over_part_of_a_segment_moves_others(engine, run, scenes):
@@ -288,14 +291,14 @@ def test_a_stroke_over_part_of_a_segment_moves_others(engine, run, scenes):
     top, middle, left, right = rows.min(), int(np.median(rows)), columns.min(), columns.max() + 1
     corners = (left, top), (right, top), (right, middle), (left, middle)
     half = wait_for(engine, paint(engine, 0, "polygon", *corners, value=0))
-    shares = engine.voting.get_voted().opened.painted_shares
+    shares = engine.voting.get_voted().inputs.painted_shares
     assert -0.8 < shares[best] < -0.1 and half.user_labels[best] == -1
     own, others = half.get_slice(0), slice(int(half.offsets[1]), None)
     np.testing.assert_array_equal(half.scores[own], first.scores[own])
-    base = engine.voting.get_voted().held
-    moved = propagate(base.vote, base.similarity, base.vote.user_labels, shares).scores
+    base = engine.voting.get_voted().base
+    moved = propagate(base.estimate, base.similarity, base.selection.user_labels, shares).selection.scores
     assert (moved[others] - first.scores[others]).min() < -1e-6
-    np.testing.assert_array_equal(half.scores, base.correct(None, shares).scores)
+    np.testing.assert_array_equal(half.scores, base.correct(None, shares).selection.scores)
     engine.stop()
     again = annotate(scenes / "with", scenes / "without", run.folder.path, run.settings, n_jobs=1)
     np.testing.assert_array_equal(again.votes["scores"], half.scores)
@@ -303,9 +306,9 @@ def test_a_stroke_over_part_of_a_segment_moves_others(engine, run, scenes):
 
 def test_a_retouch_changes_pixels_and_no_score(engine):
     first = wait_for(engine, 0)
-    before = engine.draw_mask(0)
+    before = engine.masks.draw_mask(0)
     x, y = np.argwhere(~before)[0][::-1] + 0.5
     after = wait_for(engine, paint(engine, 0, "brush", (x, y), radius=0.5))
     np.testing.assert_array_equal(after.scores, first.scores)
-    assert np.argwhere(engine.draw_mask(0) != before).tolist() == [[int(y), int(x)]]
+    assert np.argwhere(engine.masks.draw_mask(0) != before).tolist() == [[int(y), int(x)]]
     assert after.corrected[0] and not after.user_labels.max() >= 0

@@ -10,12 +10,11 @@ from waiting import wait_for
 from segvote import annotate, update
 from segvote.errors import BadInputError
 from segvote.method.extents import N_LEVELS
+from segvote.pipeline.extent import change_extent, read_selection
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
-from segvote.review.voting import find_wider
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
-from segvote.steps.extent import change_extent, decide_extents
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def engine(run):
 
 
 def decide(run, level):
-    return decide_extents(run, np.broadcast_to(level, len(run)), None)[2]
+    return read_selection(run, np.broadcast_to(level, len(run)), None).selected
 
 
 def read_files(folder):
@@ -39,35 +38,35 @@ def read_files(folder):
 
 def test_a_choice_changes_the_masks_of_all_images(engine):
     for level in (1, 3, N_LEVELS):
-        after = wait_for(engine, engine.choose_extent(level))
-        np.testing.assert_array_equal(after.decisions, decide(engine.run, level))
+        after = wait_for(engine, engine.actions.choose_extent(level))
+        np.testing.assert_array_equal(after.selected, decide(engine.run, level))
 
 
 def test_a_choice_holds_no_new_vote(engine, monkeypatch):
     monkeypatch.setattr("segvote.review.voting.apply_corrections", lambda *_: pytest.fail("voted again"))
-    after = wait_for(engine, engine.choose_extent(4))
-    np.testing.assert_array_equal(after.decisions, decide(engine.run, 4))
+    after = wait_for(engine, engine.actions.choose_extent(4))
+    np.testing.assert_array_equal(after.selected, decide(engine.run, 4))
 
 
 def test_a_choice_for_one_image_leaves_the_others(engine):
-    first = engine.snapshot.decisions.copy()
-    after = wait_for(engine, engine.choose_extent(N_LEVELS, [1]))
+    first = engine.board.snapshot.selected.copy()
+    after = wait_for(engine, engine.actions.choose_extent(N_LEVELS, [1]))
     part = after.get_slice(1)
-    np.testing.assert_array_equal(after.decisions[part], decide(engine.run, N_LEVELS)[part])
-    first[part] = after.decisions[part]
-    np.testing.assert_array_equal(after.decisions, first)
+    np.testing.assert_array_equal(after.selected[part], decide(engine.run, N_LEVELS)[part])
+    first[part] = after.selected[part]
+    np.testing.assert_array_equal(after.selected, first)
 
 
 @pytest.mark.parametrize("level", [0, N_LEVELS + 1])
 def test_an_extent_that_does_not_exist_is_refused(engine, level):
     with pytest.raises(BadInputError, match=f"from 1 .tightest. to {N_LEVELS} .widest.; got {level}"):
-        engine.choose_extent(level)
+        engine.actions.choose_extent(level)
     assert read_actions(engine.run.folder.corrections_path) == []
 
 
 def test_page_command_and_annotate_write_the_same(run, engine, run_copy, finished_run, tmp_path):
-    wait_for(engine, engine.choose_extent(4))
-    wait_for(engine, engine.choose_extent(1, [2]))
+    wait_for(engine, engine.actions.choose_extent(4))
+    wait_for(engine, engine.actions.choose_extent(1, [2]))
     export_run(engine.settle())
     written = read_files(run_copy)
     assert Run(run_copy).extent == 4
@@ -82,11 +81,3 @@ def test_page_command_and_annotate_write_the_same(run, engine, run_copy, finishe
     assert read_files(by_command) == written
     update(by_command)
     assert read_files(by_command) == written
-
-
-@pytest.mark.parametrize(
-    "level, n_pixels, wider", [(2, [9, 1, 0, 0], 3), (2, [9, 1, 1, 0], 4), (2, [9, 1, 1, 5], 0), (4, [0, 0, 1, 0], 0)]
-)
-def test_wider_is_the_first_extent_with_most_added_pixels(level, n_pixels, wider):
-    levels, decisions = np.array([1, 3, 4, N_LEVELS + 1]), np.array([True, False, False, False])
-    assert find_wider(levels, decisions, level, np.repeat(np.arange(4), n_pixels)) == wider

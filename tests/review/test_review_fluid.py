@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from segvote.pipeline import strokes
 from segvote.review import masks
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
-from segvote.run import strokes
 from segvote.run.run import Run
 
 N_IMAGES = 10  # of the small run that are repeated
@@ -42,11 +42,11 @@ def count_calls(monkeypatch, counts, owner, name):
 
 def act(engine, bag):
     """A click and a stroke on an image; the page fetches what changed and the mask."""
-    since = engine.snapshot.version
-    engine.set_segments(bag, [1, 2], 1)
-    engine.paint(bag, "brush", [20.0, 20.0, 60.0, 40.0], 0, radius=4.0)
-    engine.encode_mask(bag)
-    return struct.unpack("<4I", encode_update(engine.snapshot, since)[:16])[3]
+    since = engine.board.snapshot.version
+    engine.actions.set_segments(bag, [1, 2], 1)
+    engine.actions.paint(bag, "brush", [20.0, 20.0, 60.0, 40.0], 0, radius=4.0)
+    engine.masks.encode_mask(bag)
+    return struct.unpack("<4I", encode_update(engine.board.snapshot, since)[:16])[3]
 
 
 def count_work(monkeypatch, folder, times):
@@ -72,8 +72,8 @@ def test_an_action_costs_no_more_in_200_images_than_in_20(monkeypatch, run_copy)
 def test_an_action_lays_no_stroke_of_other_images_again(monkeypatch, run_copy, n_before):
     engine, counts = Engine(repeat_images(run_copy, 2)), Counter()
     for bag in range(n_before):
-        engine.set_segments(bag, [0], 1)
+        engine.actions.set_segments(bag, [0], 1)
     count_calls(monkeypatch, counts, strokes, "decode_rle")
-    engine.set_segments(9, [0], 1)
+    engine.actions.set_segments(9, [0], 1)
     assert counts["decode_rle"] == 1
     engine.log.close()

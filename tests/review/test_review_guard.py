@@ -32,7 +32,7 @@ def test_the_token_is_part_of_the_address_and_no_cookie(guarded, client, make_cl
 
 
 @pytest.mark.parametrize(
-    "headers, reason",
+    ("headers", "reason"),
     [
         ({"Host": "evil.example"}, "foreign host"),
         ({"Host": "evil.example:80@127.0.0.1"}, "foreign host"),
@@ -68,7 +68,7 @@ def test_a_file_may_lead_to_the_page_and_to_nothing_else(client):
 
 
 @pytest.mark.parametrize(
-    "name, message",
+    ("name", "message"),
     [
         ("set", {"bag": 0, "segments": [], "value": 1}),
         ("set", {"bag": 0, "segments": [10**9], "value": 1}),
@@ -92,7 +92,8 @@ def test_a_file_may_lead_to_the_page_and_to_nothing_else(client):
         ("reshape", {"bag": 0, "outline": [1, 1, 9, 1, 9, 9], "points": [1, 1]}),
         ("cut", {"bag": 0, "points": ["a", 1]}),
         ("join", {"bag": 0, "points": [0.5, 0.5]}),
-        ("extent", {"bags": [], "level": 99}),
+        ("extent", {"bags": [], "extent": 99}),
+        ("alternative", {"number": "B"}),
         ("undo", {}),
         ("export", {"folder": "/tmp"}),
     ],

@@ -35,13 +35,13 @@ def test_a_user_label_holds_before_the_vote(snapshot):
     labels = snapshot.user_labels.copy()
     labels[[1, 2]] = 0, 1
     said = say(snapshot, user_labels=labels)
-    assert said.decisions[:4].tolist() == [True, False, True, False]
-    assert snapshot.decisions[:4].tolist() == [True, True, False, False]
+    assert said.selected[:4].tolist() == [True, False, True, False]
+    assert snapshot.selected[:4].tolist() == [True, True, False, False]
 
 
 def test_a_bag_moved_to_without_has_no_mask(snapshot):
     said = say(snapshot, positive=np.array([False, True, False]), moved=np.array([True, False, False]))
-    assert not said.decisions[:4].any()
+    assert not said.selected[:4].any()
 
 
 def test_only_bags_that_changed_are_sent(snapshot):
@@ -54,7 +54,7 @@ def test_only_bags_that_changed_are_sent(snapshot):
 
 
 def test_change_is_the_share_of_the_image_that_turned(snapshot):
-    decisions = snapshot.decisions.copy()
+    decisions = snapshot.selected.copy()
     decisions[[1, 2]] = False, True
     heard = apply_votes(snapshot, snapshot.scores, decisions, snapshot.thresholds)
     assert heard.change.tolist() == [0.5, 0.0, 0.0]
@@ -66,7 +66,7 @@ def test_an_area_is_estimated_from_that_of_the_written_mask(snapshot):
     labels = snapshot.user_labels.copy()
     labels[2] = 1
     assert say(redrawn, user_labels=labels).covered.tolist() == [0.85, 0.5, 0.0]
-    drifted = apply_votes(redrawn, snapshot.scores + 0.01, snapshot.decisions, snapshot.thresholds + 0.01)
+    drifted = apply_votes(redrawn, snapshot.scores + 0.01, snapshot.selected, snapshot.thresholds + 0.01)
     assert drifted.covered.tolist() == [0.6, 0.5, 0.0] and not drifted.is_measured.any()
 
 
@@ -78,7 +78,7 @@ def test_nothing_is_changed_once_everything_is_as_it_was_written(snapshot):
     measured = note_measured(said, 0, 0.7, 0.2)
     assert (measured.covered[0], measured.change[0]) == (0.7, 0.2)
     undone = apply_votes(
-        say(measured, user_labels=snapshot.user_labels), snapshot.scores, snapshot.decisions, snapshot.thresholds
+        say(measured, user_labels=snapshot.user_labels), snapshot.scores, snapshot.selected, snapshot.thresholds
     )
     assert undone.change.tolist() == [0, 0, 0] and undone.is_measured.all()
     np.testing.assert_array_equal(undone.covered, snapshot.covered)
@@ -134,7 +134,7 @@ def test_redrawn_masks_come_sooner(snapshot):
 
 
 def test_a_vote_with_a_graph_measures_disagreement_anew(snapshot):
-    again = (snapshot.scores, snapshot.decisions, snapshot.thresholds)
+    again = (snapshot.scores, snapshot.selected, snapshot.thresholds)
     disputed = apply_votes(snapshot, *again, hear_only([0, 2]))
     assert disputed.disagreement.tolist() == [0.5, 0.5, 0.0]
     assert rank_images(disputed)[0] > rank_images(snapshot)[0] - 1e-9

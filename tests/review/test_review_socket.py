@@ -28,7 +28,7 @@ def ask(address, name, message=None):
 
 def test_clicks_that_wait_for_a_locked_log_do_not_block_the_page(run_copy, serve_in_thread, monkeypatch):
     """Another process holds the log: all else is answered meanwhile, and the clicks when it lets go."""
-    monkeypatch.setattr("segvote.review.actions.PATIENCE_SECONDS", 600.0)
+    monkeypatch.setattr("segvote.review.engine.PATIENCE_SECONDS", 600.0)
     answers = []
     with serve_in_thread(run_copy) as address:
         with contextlib.closing(sqlite3.connect(run_copy / "review.sqlite", isolation_level=None)) as holder:
@@ -54,5 +54,5 @@ def test_actions_and_exports_on_a_moved_folder_are_refused(run_copy, tmp_path, m
         assert answer.status_code == 409 and "moved or replaced" in answer.json()["error"]
     assert not run_copy.exists() and client.get("/api/status").json()["action"] == 0
     (tmp_path / "moved").rename(run_copy)
-    assert client.post("/api/set", json=CLICK).json() == {"action": 1, "wider": 0}
+    assert client.post("/api/set", json=CLICK).json() == {"action": 1, "offer": -1}
     session.close()

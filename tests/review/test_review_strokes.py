@@ -54,7 +54,9 @@ def test_an_outline_is_that_of_the_region_under_a_point():
             trace_outline(mask, check_stroke("fill", place))
 
 
-@pytest.mark.parametrize("tool, points", [("brush", [(-9, -9), (-5, -5)]), ("polygon", [(40, 40), (50, 40), (50, 50)])])
+@pytest.mark.parametrize(
+    ("tool", "points"), [("brush", [(-9, -9), (-5, -5)]), ("polygon", [(40, 40), (50, 40), (50, 50)])]
+)
 def test_a_stroke_outside_is_refused_with_the_size_of_the_image(tool, points):
     with pytest.raises(BadInputError, match="30 x 20"):
         draw(tool, *points)
@@ -72,7 +74,7 @@ def test_a_snapped_stroke_is_made_of_whole_superpixels():
 
 
 @pytest.mark.parametrize(
-    "tool, points, radius",
+    ("tool", "points", "radius"),
     [
         ("pencil", [1, 1], 1.0),
         ("brush", [], 1.0),

@@ -6,7 +6,6 @@ from browsing import (
     NEEDS_BROWSER,
     click,
     drag,
-    find_segment,
     locate,
     open_image,
     read_mask,
@@ -15,10 +14,8 @@ from browsing import (
     write_masks,
 )
 
-from segvote.method.extents import N_LEVELS
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
-from segvote.steps.reopening import reopen, vote
 
 pytest.importorskip("playwright.sync_api")
 pytestmark = NEEDS_BROWSER
@@ -114,7 +111,7 @@ def test_an_extent_is_chosen_undone_written_and_reloaded(address, open_page, run
     page = open_page(address)
     first = count_selected(page)
     assert get_chosen(page) == "2"
-    page.locator("#extents button[data-level='6']").click()
+    page.locator("#extents button[data-extent='6']").click()
     wait_heard(page, 1)
     widest = count_selected(page)
     assert get_chosen(page) == "6" and sum(widest) > sum(first)
@@ -134,32 +131,3 @@ def test_an_extent_is_chosen_undone_written_and_reloaded(address, open_page, run
     again = open_page(address)
     assert get_chosen(again) == "6" and count_selected(again) == shown
     assert again.evaluate("(bag) => segvote.store.status.extents[bag]", current) == 5
-
-
-def test_an_added_region_of_a_wider_extent_offers_it(address, open_page, run_copy):
-    run = Run(run_copy)
-    extents = vote(reopen(run)).extents
-    first = int(np.flatnonzero((extents.levels > run.extent) & (extents.levels <= N_LEVELS))[0])
-    bag, level = int(np.searchsorted(run.offsets, first, side="right")) - 1, int(extents.levels[first])
-    segment = first - int(run.offsets[bag])
-    page = open_page(address)
-    open_image(page, bag)
-    page.mouse.move(*find_segment(page, segment))
-    page.keyboard.press("b")
-    wait_heard(page, 1)
-    assert page.locator("#toast").is_hidden()
-    page.keyboard.press("z")
-    wait_heard(page, 2)
-    page.mouse.click(*find_segment(page, segment))
-    offer = page.locator("#toast", has_text=f"Extent {level} includes this region")
-    offer.wait_for()
-    wait_heard(page, 3)
-    before = count_selected(page)
-    offer.locator("button").click()
-    wait_heard(page, 4)
-    assert get_chosen(page) == str(level) and sum(count_selected(page)) > sum(before)
-    last = read_actions(run_copy / "review.sqlite")[-1]
-    assert (last.kind, last.image, last.value) == ("extent", "", level)
-    page.keyboard.press("z")
-    wait_heard(page, 5)
-    assert get_chosen(page) == str(run.extent) and count_selected(page) == before

@@ -15,8 +15,8 @@ from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
-from segvote.run.settings import Settings
 from segvote.run.videos import list_frame_annotations
+from segvote.settings import Settings
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
@@ -70,8 +70,8 @@ def test_a_segment_is_labelled_on_another_frame(engine, copy):
         (frame, segment) for frame, labels in maps.items() for segment in sorted({*labels.ravel().tolist()} - shown)
     )
     with pytest.raises(BadInputError, match="other frames"):
-        engine.set_segments(bag, [segment], 1)
-    after = wait_for(engine, engine.set_segments(bag, [segment], 1, frame))
+        engine.actions.set_segments(bag, [segment], 1)
+    after = wait_for(engine, engine.actions.set_segments(bag, [segment], 1, frame))
     assert after.user_labels[after.get_slice(bag)][segment] == 1
     assert read_actions(copy.folder.corrections_path)[0].frame in copy.read_segments(bag)["key_indices"]
     written = export_run(engine.settle())
@@ -100,10 +100,10 @@ def test_a_frame_that_the_video_does_not_have_is_refused(engine, copy):
 def test_pixels_and_objects_of_videos_are_rejected(engine, copy):
     bag, line = copy.find("with/v0"), [5.0, 5.0, 60.0, 60.0]
     for act in (
-        lambda: engine.paint(bag, "brush", line, 1),
-        lambda: engine.cut(bag, line),
-        lambda: engine.join(bag, line),
-        lambda: engine.label_instances(bag),
+        lambda: engine.actions.paint(bag, "brush", line, 1),
+        lambda: engine.actions.cut(bag, line),
+        lambda: engine.actions.join(bag, line),
+        lambda: engine.masks.label_instances(bag),
     ):
         with pytest.raises(BadInputError, match="by segments"):
             act()

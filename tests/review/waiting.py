@@ -20,4 +20,4 @@ def wait_for(engine, action):
         return engine.last_voted >= action
 
     wait_until(is_voted)
-    return engine.snapshot
+    return engine.board.snapshot

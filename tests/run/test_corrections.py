@@ -5,11 +5,11 @@ import pytest
 from msgspec.structs import replace
 
 from segvote.errors import BadInputError, BusyRunError
+from segvote.inputs.bags import Bag
 from segvote.io.encodings.rle import encode_rle
-from segvote.run.bags import Bag
+from segvote.pipeline.strokes import Canvas
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import move_bags, replay
-from segvote.run.strokes import Canvas
 
 
 def stroke(mask, value, image="a"):

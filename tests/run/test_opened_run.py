@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from segvote.errors import MissingPartError
+from segvote.errors import DamagedFileError, MissingPartError
+from segvote.io.arrays import write_arrays
 from segvote.io.images import read_image
 from segvote.run.record import Inputs
 from segvote.run.run import N_PICTURES, Run
@@ -81,3 +82,13 @@ def test_missing_pictures_are_left_out_and_names_escaped(run_copy, tmp_path):
     page = Run(folder.path)._repr_html_()
     assert "<img" not in page
     assert "&lt;i&gt;" in page
+
+
+@pytest.mark.parametrize("name", ["scores", "votes", "weights", "decisions", "thresholds"])
+def test_votes_that_are_missing_or_short_are_named(run_copy, name):
+    run = Run(run_copy)
+    arrays = dict(run.votes)
+    for spoiled in ({one: arrays[one] for one in arrays if one != name}, {**arrays, name: arrays[name][:-1]}):
+        write_arrays(run.folder.votes_path, False, **spoiled)
+        with pytest.raises(DamagedFileError, match="does not belong to this run"):
+            Run(run_copy).votes  # noqa: B018

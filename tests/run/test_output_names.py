@@ -10,7 +10,7 @@ from PIL import Image
 
 from segvote import annotate
 from segvote.run.output_names import ENDINGS, name_frames, name_stems
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 PARTS = (
     *("a", "A", "a.png", "a.jpg", "a.png.tif", "clip", "clip.mp4", "CLIP", "00001"),

@@ -1,12 +1,16 @@
 """Schemas of run.json: what they accept, what they refuse, and what a run writes."""
 
+import contextlib
+
+import numpy as np
 import pytest
 from msgspec import to_builtins
 
-from segvote.errors import DamagedFileError
+from segvote.errors import DamagedFileError, SegvoteError
 from segvote.io.tables import convert_record
 from segvote.run.record import Inputs, RunRecord, describe_search, make_record
-from segvote.run.settings import Settings, read_settings
+from segvote.run.run_folder import RunFolder
+from segvote.settings import Settings, read_settings
 
 FIRST = ("bags", 0)
 
@@ -81,3 +85,15 @@ def test_settings_come_back_from_a_record():
 def test_settings_that_do_not_fit_are_named(data, reason):
     with pytest.raises(DamagedFileError, match=reason):
         read_settings(data, "run.json")
+
+
+def test_no_flipped_bit_of_a_record_is_another_record(run_copy):
+    path = run_copy / "run.json"
+    content, known = path.read_bytes(), RunFolder(run_copy).read_record()
+    rng = np.random.default_rng(0)
+    for place in rng.integers(0, len(content), 300):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(0, 8))
+        path.write_bytes(flipped)
+        with contextlib.suppress(SegvoteError):
+            assert RunFolder(run_copy).read_record() == known, (place, flipped[place - 20 : place + 20])

@@ -3,7 +3,7 @@
 import numpy as np
 from skimage.color import rgb2lab
 
-from segvote.kernels.pixels import convert_to_lab, measure_gradient
+from segvote.numerics.pixels import convert_to_lab, measure_gradient
 
 
 def test_lab_colours_agree_with_another_implementation():

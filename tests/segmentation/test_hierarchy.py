@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.kernels.pixels import convert_to_lab
+from segvote.numerics.pixels import convert_to_lab
 from segvote.segmentation.hierarchy import crop_tree, cut_tree, join_trees, link_ward
 from segvote.segmentation.labels import list_edges, measure_means, relabel_connected
 from segvote.segmentation.ward import segment_ward

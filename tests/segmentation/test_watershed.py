@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segvote.kernels.quick_higra import hg
+from segvote.numerics.quick_higra import hg
 from segvote.segmentation.labels import relabel_connected
 from segvote.segmentation.ward import find_basins
 

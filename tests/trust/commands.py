@@ -15,7 +15,7 @@ from PIL import Image
 from segvote import annotate as run_annotate
 from segvote.io.arrays import read_arrays
 from segvote.io.video.files import open_film_writer
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 OPTIONS = ("--features", "color", "--n-segments", "12", "--size", "64")
 TINY = Settings(features="color", n_segments=12, size=64)
@@ -102,12 +102,14 @@ COMMANDS = {
     "annotate --classes": "annotate --classes CLASSES -o OUT --jobs 1 SMALL",
     "annotate, films": "annotate FILMS -o OUT --jobs 1 SMALL",
     "annotate, object store": "annotate file://WITH file://WITHOUT -o file://OUT --jobs 1 SMALL",
+    "choose": "choose COPY B --jobs 1",
     "compare": "compare WITH WITHOUT --truth MASKS -o OUT --jobs 1 --voters ekde,cam SMALL",
     "evaluate": "evaluate RUN --truth MASKS --html OUT/page.html --csv OUT/table.csv",
     "explain": "explain RUN with-000.png --html OUT/page.html",
     "export": "export RUN --format yolo -o OUT --images copy --overwrite",
     "extent": "extent COPY 4 --jobs 1",
     "import": "import COPY CORRECTED --label object",
+    "measure": "measure RUN -o OUT/table.csv",
     "predict": "predict RUN WITH -o OUT --jobs 1",
     "update": "update GROWN --jobs 1",
 }

@@ -7,9 +7,19 @@ from urllib.parse import quote
 from nonsense import STRANGE
 
 ROUTES = (
-    *("/", "/static/app.js", "/api/run", "/api/status", "/api/update/0", "/api/doctor", "/api/images/0/picture"),
+    *(
+        "/",
+        "/static/app.js",
+        "/api/run",
+        "/api/status",
+        "/api/update/0",
+        "/api/doctor",
+        "/api/alternatives",
+        "/api/alternatives/1/0",
+        "/api/images/0/picture",
+    ),
     *("/api/images/1/thumb", "/api/images/2/map", "/api/images/0/mask", "/api/images/1/small-mask"),
-    *("/api/images/0/segments/1/crop", "/api/images/0/segments/1/votes"),
+    *("/api/alternatives", "/api/alternatives/1/0", "/api/images/0/segments/1/crop", "/api/images/0/segments/1/votes"),
 )
 ACTIONS = {
     "set": {"bag": 0, "segments": [0, 1], "value": 1},
@@ -17,6 +27,7 @@ ACTIONS = {
     "move": {"bags": [1], "bag_label": "without"},
     "paint": {"bag": 0, "tool": "brush", "points": [5, 5, 9, 9], "radius": 2, "snap": True, "value": 1},
     "extent": {"bags": [], "level": 3},
+    "alternative": {"number": 1},
     "undo": {"expected": 1},
     "redo": {"expected": 1},
 }

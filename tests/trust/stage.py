@@ -35,9 +35,10 @@ PRELOADED = [
         "sklearn.neighbors",
         "uvicorn",
     ),
-    *("segvote._api", "segvote.cli.annotate", "segvote.cli.compare", "segvote.cli.export", "segvote.cli.predict"),
+    *("segvote.api", "segvote.cli.annotate", "segvote.cli.compare", "segvote.cli.export", "segvote.cli.predict"),
     *("segvote.evaluation.evaluate", "segvote.report.experiments"),
-    *("segvote.review.serving.routes", "segvote.segmentation.ward", "segvote.steps.export", "segvote.steps.importing"),
+    *("segvote.review.serving.routes", "segvote.segmentation.ward"),
+    *("segvote.pipeline.export", "segvote.pipeline.importing"),
 ]
 
 

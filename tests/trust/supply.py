@@ -1,5 +1,6 @@
-"""Packages that segvote needs: ``supply.py oldest`` and ``supply.py licences PAGE`` (see the Makefile)."""
+"""Packages that segvote needs, and its release: ``supply.py oldest``, ``licences PAGE``, ``tag`` (see the Makefile)."""
 
+import os
 import re
 import sys
 import tomllib
@@ -8,7 +9,10 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+import segvote
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = ("video", "web", "dask", "stores", "notebook")  # those that users install
 TEST_TOOLS = ("httpx", "hypothesis", "pytest", "pytest-timeout", "PyYAML")
 # CeCILL-B is the BSD licence in French law.
@@ -59,9 +63,24 @@ def read_licence(name):
     return metadata.get("License-Expression") or ", ".join(classified) or first or "unknown"
 
 
+def list_disagreements(tag, citation, changelog):
+    """Why a commit cannot be released under a tag, from the texts of CITATION.cff and CHANGELOG.md."""
+    version = segvote.__version__
+    cited = re.search(r"^version: (.+)$", citation, re.MULTILINE)[1]
+    newest, date = re.search(r"^## \[(.+)\] - (.+)$", changelog, re.MULTILINE).groups()
+    found = {"the tag": tag.removeprefix("v"), "CITATION.cff": cited, "CHANGELOG.md": newest}
+    wrong = [f"expected {version} as in segvote.__version__, got {one} in {where}" for where, one in found.items()
+             if one != version]  # fmt: skip
+    is_dated = re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+    return wrong if is_dated else [*wrong, f"expected the date of the release in CHANGELOG.md, got {date}"]
+
+
 if __name__ == "__main__":
     what, *paths = sys.argv[1:]
-    if what == "oldest":
+    if what == "tag":
+        texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("CITATION.cff", "CHANGELOG.md")]
+        sys.exit("\n".join(list_disagreements(os.environ.get("TAG", ""), *texts)) or None)
+    elif what == "oldest":
         print("\n".join([*(one.replace(">=", "==") for one in list_wanted(*EXTRAS)), *TEST_TOOLS]))
     else:
         rows = "".join(f"| {name} | {text} |\n" for name, text in list_licences().items())

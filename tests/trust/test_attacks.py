@@ -111,7 +111,7 @@ def test_a_read_only_folder_is_one_line(stage, world, command):
     assert is_one_line(done), done
 
 
-@pytest.mark.parametrize("command", ["annotate", "annotate --classes", "extent", "predict", "update"])
+@pytest.mark.parametrize("command", ["annotate", "annotate --classes", "choose", "extent", "predict", "update"])
 def test_the_second_command_on_a_folder_is_refused(stage, world, command):
     started = stage.start(*world.type(command), kind="pause", moment=8)
     while Path(f"/proc/{started.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
@@ -155,7 +155,7 @@ def test_an_input_may_change_while_it_is_read(stage, world, how, moments):
 
 KILLED_WORKER = """
 import os, signal, sys
-from segvote.steps.workers import Resources, run_on_all
+from segvote.pipeline.workers import Resources, run_on_all
 def work(number):
     if number == 5 and not os.path.exists(sys.argv[1]):
         open(sys.argv[1], "w").close()

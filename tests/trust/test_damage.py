@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from commands import read_outputs
 
-from segvote.errors import SegvoteError
+from segvote.errors import DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays
+from segvote.pipeline.model import read_model
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
-from segvote.steps.model import read_model
 
 
 def freeze(arrays):
@@ -24,12 +24,22 @@ def write_log(run):
     return run / "review.sqlite"
 
 
+def check_whole(path, actions):
+    """The actions, if none was damaged; those that were are named, and the others are as they were written."""
+    lost = [action.number for action in actions if action.kind == "lost"]
+    for action in actions:
+        assert action.number in lost or action.counts == f"0{action.number - 1}l1"
+    if lost:
+        raise DamagedFileError(f"{path}: actions {lost} are damaged")
+    return actions
+
+
 # Kind of file to its path in a run folder, and its reader.
 FILES = {
     "features": (lambda run: min(run.glob("features/*.npz")), lambda run, path: freeze(read_arrays(path))),
     "votes": (lambda run: run / "votes/votes.npz", lambda run, path: freeze(read_arrays(path))),
     "model": (lambda run: run / "model/model.safetensors", lambda run, path: freeze(read_model(run).arrays)),
-    "review.sqlite": (write_log, lambda run, path: read_actions(path)),
+    "review.sqlite": (write_log, lambda run, path: check_whole(path, read_actions(path))),
 }
 
 

@@ -86,7 +86,7 @@ def write_log(world):
 def spoil_rows(world):
     """A log of two actions; in the second, two values are nonsense, with a matching checksum."""
     path, bag = write_log(world)
-    kinds = ("set", "move", "look", "paint", "undo", "redo", "extent")
+    kinds = ("set", "move", "look", "paint", "undo", "redo", "extent", "alternative")
     strange = (*STRANGE, *kinds, bag.digest, 2**40, b"\xff", "0@", "05l1")
     texts = [one for one in strange if isinstance(one, int | float | str | bytes) and one not in (2**70, 2**63)]
     whole = path.read_bytes()
@@ -172,7 +172,7 @@ def review(world):
         session.engine._take_step()
         session.engine.settle()
         texts = format_json([session.describe_run(), session.describe_status(), session.describe_doctor()])
-        answers = [session.pictures.get_map(0), session.pictures.get_thumb(0), session.engine.encode_mask(0)]
+        answers = [session.pictures.get_map(0), session.pictures.get_thumb(0), session.engine.masks.encode_mask(0)]
         return texts, answers, session.encode_update(0), session.describe_votes(0, 0)
     finally:
         session.engine.stop()

@@ -13,15 +13,15 @@ import pytest
 from msgspec import to_builtins
 from torch_writer import join
 
+from segvote import export
 from segvote.errors import SegvoteError
 from segvote.features.networks.backbone import BackboneFeatures
 from segvote.features.networks.torch_file import read_torch_file
+from segvote.inputs.bags import Bag
+from segvote.inputs.label_maps import find_label_map, segment_by_map
 from segvote.io.imports import read_any
 from segvote.io.tables import write_json
-from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
-from segvote.steps.export import export
-from segvote.steps.label_maps import find_label_map, segment_by_map
 
 
 class Attack:

@@ -7,12 +7,11 @@ import pytest
 from PIL import Image
 from safetensors.numpy import load_file
 
-from segvote import annotate
+from segvote import annotate, predict
 from segvote.errors import SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.io.tables import read_json
-from segvote.run.settings import Settings
-from segvote.steps.predict import predict
+from segvote.settings import Settings
 from segvote.voters import VOTERS
 
 

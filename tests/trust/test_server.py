@@ -22,7 +22,7 @@ from commands import read_log
 from fuzzer import Fuzzer, send
 
 from segvote.io.images import resize_labels
-from segvote.review import actions as review_actions
+from segvote.review import engine as review_engine
 from segvote.review.serving.server import open_server
 from segvote.run.run import Run
 
@@ -59,7 +59,7 @@ class Page:
 @contextmanager
 def run_server(folder):
     """The page of a server that runs in a thread; clicks wait for others however busy the machine is."""
-    patience = mock.patch.object(review_actions, "PATIENCE_SECONDS", 600.0)
+    patience = mock.patch.object(review_engine, "PATIENCE_SECONDS", 600.0)
     with patience, open_server(Run(folder)) as (server, listener, address), running(lambda: server.run([listener])):
         try:
             yield Page(address)

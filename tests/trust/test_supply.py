@@ -4,11 +4,11 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
-from supply import EXTRAS, PERMISSIVE, PROJECT, REFUSED, list_licences, list_wanted
+import pytest
+from supply import EXTRAS, PERMISSIVE, PROJECT, REFUSED, ROOT, list_disagreements, list_licences, list_wanted
 
-ROOT = Path(__file__).parents[2]
+from segvote import __version__
 
 
 def test_every_package_is_permissive():
@@ -39,3 +39,22 @@ def test_the_wheel_holds_the_sources_and_nothing_else(tmp_path):
     files = (path for path in (ROOT / "src").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     assert found == {path.relative_to(ROOT / "src").as_posix() for path in files}
     assert {"segvote/py.typed", "segvote/review/static/index.html"} <= found
+
+
+def test_the_citation_has_the_version_of_the_package():
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.parametrize(
+    ("tag", "citation", "heading", "reason"),
+    [
+        (f"v{__version__}", __version__, f"[{__version__}] - 2030-01-31", None),
+        ("v9.9.9", __version__, f"[{__version__}] - 2030-01-31", "got 9.9.9 in the tag"),
+        (f"v{__version__}", "9.9.9", f"[{__version__}] - 2030-01-31", "got 9.9.9 in CITATION.cff"),
+        (f"v{__version__}", __version__, "[9.9.9] - 2030-01-31", "got 9.9.9 in CHANGELOG.md"),
+        (f"v{__version__}", __version__, f"[{__version__}] - Unreleased", "date of the release"),
+    ],
+)
+def test_a_release_needs_one_version_everywhere(tag, citation, heading, reason):
+    found = list_disagreements(tag, f"a: b\nversion: {citation}\n", f"# Changelog\n\n## {heading}\n")
+    assert (found == []) if reason is None else (len(found) == 1 and reason in found[0])

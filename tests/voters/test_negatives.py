@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from segvote.voters.negatives import KNNNegatives, NegativeVotes, NegMin
+from segvote.voters.negatives import KNNNegatives, NegativeVotes, NegMin, WeightedNegatives
 
 
 def test_the_global_reading_is_the_nearest_negative(planted):
@@ -35,3 +35,20 @@ def test_the_vote_is_the_mean_distance_to_near_negatives(planted):
     counted = (planted.y == 0)[None, :] & (planted.bags[:, None] != planted.bags)
     expected = np.sort(np.where(counted, distances, np.inf), axis=1)[:, :3].mean(axis=1)
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected, rtol=1e-5)
+
+
+def test_negatives_vote_with_the_share_of_negatives_near_them(planted):
+    fitted = WeightedNegatives(bandwidth=2.0).fit(planted.X, planted.y, bags=planted.bags)
+    kernels = np.exp(-((planted.X[:, None] - planted.X[None]) ** 2).sum(axis=2) / 8)
+    other, shown = planted.bags[:, None] != planted.bags, planted.y == 1
+    means = [(kernels * (other & side)).sum(axis=1) / (other & side).sum(axis=1) for side in (shown, ~shown)]
+    weights = (means[1] / (means[0] + means[1]))[~shown]
+    np.testing.assert_allclose(fitted.negative_weights_, weights, rtol=1e-4)
+    expected = -((kernels * other)[:, ~shown] @ weights)
+    np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected, rtol=1e-4)
+
+
+def test_weights_to_the_power_zero_are_f_neg(planted):
+    weighted = WeightedNegatives(bandwidth=2.0, power=0.0).fit(planted.X, planted.y, bags=planted.bags)
+    plain = NegativeVotes(bandwidth=2.0).fit(planted.X, planted.y, bags=planted.bags)
+    np.testing.assert_array_equal(weighted.scores_, plain.scores_)

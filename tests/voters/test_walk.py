@@ -9,13 +9,12 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from segvote import annotate
+from segvote import annotate, predict
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError
-from segvote.kernels import otsu_threshold
 from segvote.method.linear import fit_posterior
-from segvote.run.settings import Settings
-from segvote.steps.predict import predict
+from segvote.numerics import otsu_threshold
+from segvote.settings import Settings
 from segvote.voters.crane import CRANE
 from segvote.voters.linear import CAM
 from segvote.voters.negatives import NegativeVotes, NegMin

@@ -29,14 +29,16 @@ from segvote.cli.terminal import show_progress
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.features.networks.devices import CPU, DEVICES
+from segvote.inputs.videos import FRAMES
+from segvote.io.names import make_plain
 from segvote.io.picture_formats import PAGES, WINDOWS
-from segvote.masks import WAYS
-from segvote.method.decide import DECISIONS
-from segvote.plain_text import make_plain
-from segvote.run.run import Run
-from segvote.run.settings import DETAILS, N_LEVELS, Settings
-from segvote.run.videos import FRAMES
+from segvote.masks import OBJECTS, WAYS
+from segvote.method.extents import N_LEVELS
+from segvote.method.threshold import DECISIONS
+from segvote.run.alternatives import DOUBTFUL, name_alternative, parse_alternative, read_alternatives
+from segvote.run.run import Run, format_command
 from segvote.segmentation import SEGMENTERS
+from segvote.settings import DETAILS, Settings
 from segvote.types import WITH
 from segvote.voters import SYSTEMS
 
@@ -46,7 +48,7 @@ N_NAMED = 5  # images that are named in a message
 @app.command(
     epilog=format_examples(
         "segvote annotate photos/with photos/without -o out",
-        "segvote annotate with without -o out --voter crane --jobs 4",
+        "segvote annotate with without -o out --masks five-masks",
         "segvote annotate --classes photos -o out",
         "segvote annotate s3://bucket/with s3://bucket/without -o s3://bucket/out",
     )
@@ -56,7 +58,7 @@ def annotate(
         None,
         metavar="WITH",
         rich_help_panel=INPUT,
-        help="Folder of images that show the object; a path or s3://bucket/folder.",
+        help="Folder of images that show the object; path or URI.",
     ),
     without_folder: str | None = typer.Argument(
         None, metavar="WITHOUT", rich_help_panel=INPUT, help="Folder of images that do not."
@@ -65,15 +67,21 @@ def annotate(
         None,
         panel=INPUT,
         metavar="ROOT",
-        help="Instead of both: a folder with a folder of images per class, and perhaps none/.",
+        help="Instead of both: one sub-folder per class; none/.",
     ),
     segments: str | None = SEGMENTS,
+    masks: str | None = option(
+        None,
+        panel=INPUT,
+        metavar="PATH",
+        help="Masks of some WITH images: a folder or COCO file.",
+    ),
     frames: str = setting("frames", INPUT, f"Sub-folders that are videos: {', '.join(FRAMES)}.", FRAMES),
-    every: int = setting("every", INPUT, "Of a video, every n-th frame.", min=1),
-    unsure: bool = setting("unsure", INPUT, "Images of WITH may show nothing, and come out empty."),
+    every: int = setting("every", INPUT, "Read every n-th frame of a video.", min=1),
+    unsure: bool = setting("unsure", INPUT, "Allow empty masks for WITH images without support."),
     pages: str = setting("pages", INPUT, f"Of a TIFF stack: {', '.join(PAGES)}.", PAGES),
     strict: bool = STRICT,
-    detail: str = setting("detail", METHOD, f"Network input: {', '.join(DETAILS)}, or pixels."),
+    detail: str = setting("detail", METHOD, f"Input size: {', '.join(DETAILS)}, pixels."),
     voter: str = setting("voter", METHOD, "The method (ekde), or one voter alone.", SYSTEMS),
     features: str = setting(
         "features",
@@ -90,6 +98,8 @@ def annotate(
     draw: str = setting(
         "draw", METHOD, f"How masks are drawn: {', '.join(WAYS)}; lines for cracks and scratches.", WAYS
     ),
+    refine: str = setting("refine", METHOD, "Redraw masks by mobile-sam or sam:ENCODER,DECODER.", metavar="NAME"),
+    objects: str = setting("objects", METHOD, f"One object is: {', '.join(OBJECTS)}.", OBJECTS),
     out: str | None = option(
         None,
         "-o",
@@ -102,7 +112,13 @@ def annotate(
     jobs: int = JOBS,
     scheduler: str | None = SCHEDULER,
     device: str = option(
-        CPU, panel=SCALE, help="Of the network: auto, cpu, cuda or another.", **choice(DEVICES, "device")
+        CPU, panel=SCALE, help="Device for the network: auto, cpu, cuda, another", **choice(DEVICES, "device")
+    ),
+    alternative: str = option(
+        "",
+        panel=RESEARCH,
+        metavar="LETTER",
+        help="What it is, by its letter in the report; see segvote choose.",
     ),
     fps: float = setting("fps", RESEARCH, "Of a video, frames per second; 0: all.", min=0.0),
     window: str = setting("window", RESEARCH, f"Intensity window for 16-bit images: {', '.join(WINDOWS)}.", WINDOWS),
@@ -123,12 +139,6 @@ def annotate(
         "second_voting", RESEARCH, "Smooth over all adjacent segments, as the paper prints it; for voters alone."
     ),
     decision: str = setting("decision", RESEARCH, f"From scores to masks: {', '.join(DECISIONS)}.", DECISIONS),
-    refine: str = setting(
-        "refine",
-        RESEARCH,
-        "Redraw regions by SAM or MobileSAM, two .onnx files, where it agrees with the vote.",
-        metavar="sam:ENCODER,DECODER",
-    ),
     voter_option: list[str] | None = option(
         None, panel=RESEARCH, metavar="NAME=VALUE", help="Parameter of the voter, as max_iter=5; may be repeated."
     ),
@@ -147,8 +157,7 @@ def annotate(
     """
     given = locals()
     chosen: dict[str, Any] = {field.name: given[field.name] for field in fields(Settings) if field.name in given}
-    from segvote._api import annotate as run_annotate
-    from segvote._api import annotate_classes
+    from segvote import api
     from segvote.voters.options import parse_options
 
     # The voter's class, and with it scikit-learn, is loaded only if there are some.
@@ -159,17 +168,23 @@ def annotate(
 
         chosen["refine"] = name_files(refine)
     folders = choose_folders(with_folder, without_folder, classes, out)
-    start: Any = run_annotate if classes is None else annotate_classes
+    check_choice(alternative, classes)
+    if masks is not None and classes is not None:
+        raise BadInputError("expected --masks with two folders, got --classes; import masks into the run of a class")
+    start: Any = api.annotate if classes is None else api.annotate_classes
     with show_progress() as progress:
         run = start(
             *folders,
             Settings(**chosen),
             segments=segments,
+            **({} if masks is None else {"masks": masks}),
             n_jobs=jobs,
             scheduler=scheduler,
             strict=strict,
             progress=progress,
         )
+        if alternative:
+            run = api.choose(run, alternative, n_jobs=jobs, progress=progress)
     print_outcome(run)
 
 
@@ -187,6 +202,14 @@ def choose_folders(
     return [folder for folder in (*folders, out) if folder is not None]
 
 
+def check_choice(alternative: str, classes: str | None) -> None:
+    """Refuse a choice that no run could follow, before the run."""
+    if alternative and classes is not None:
+        raise BadInputError("expected --alternative with two folders, got --classes; choose for each class afterwards")
+    if alternative:
+        parse_alternative(alternative)
+
+
 def print_outcome(run: Any) -> None:
     """Print the problems and the paths of a `Run` or a `ClassRuns`."""
     used = {one.name for one in (run.bags if isinstance(run, Run) else run.images)}
@@ -199,17 +222,33 @@ def print_outcome(run: Any) -> None:
         if n_videos := sum(bag.n_frames > 0 for bag in run.bags):
             counts = f"{n_videos} video{'s' * (n_videos != 1)}, {len(run) - n_videos} images"
             typer.echo(f"found    {counts} (if that is wrong: --frames images or --frames video)")
-    for line in run.format_confidence().splitlines():
-        typer.echo(make_plain(line))
     path = run.folder.path
+    for line in run.format_confidence().splitlines():
+        typer.echo(make_plain(line.replace("`segvote review`", format_command(path, "review"))))
+    if isinstance(run, Run) and (estimate := run.format_estimate()):
+        typer.echo(estimate)
     if isinstance(run, Run):
+        if question := ask_which(run):
+            typer.echo(question)
         other, word = (run.extent + 1, "wider") if run.extent < N_LEVELS else (run.extent - 1, "tighter")
-        typer.echo(f"extent   {run.extent} of {N_LEVELS}; {word}: segvote extent {format_path(path)} {other}")
+        typer.echo(f"extent   {run.extent} of {N_LEVELS}; {word}: {format_command(path, 'extent', other)}")
     typer.echo(f"masks    {format_path(path / 'masks')}")
     if (path / "stacks").is_dir():
         typer.echo(f"stacks   {format_path(path / 'stacks')}")
     typer.echo(f"coco     {format_path(run.folder.coco_path)}")
     typer.echo(f"report   {format_path(run.folder.report_path)}")
+    typer.echo(f"next     {format_command(path, 'review')}")
+
+
+def ask_which(run: Run) -> str:
+    """The question whether the run found the right thing, as a line; empty where it is not in doubt, or answered."""
+    path = run.folder.path
+    if run.alternative:
+        letter = name_alternative(run.alternative)
+        return f"shows    {letter}, as chosen; the default: {format_command(path, 'choose', 'A')}"
+    if run.confidence.get("level") not in DOUBTFUL or len(read_alternatives(run)) < 2:
+        return ""
+    return f"Is it one of these? See report.html, then, for B: {format_command(path, 'choose', 'B')}"
 
 
 def list_warnings(run: Run) -> list[str]:

@@ -18,10 +18,10 @@ from segvote import __version__
 from segvote.cli.help import Command, CommandList
 from segvote.cli.terminal import find_exit_code, listen_for_stop, was_asked
 from segvote.errors import SegvoteError
-from segvote.io.names import PERCENT
-from segvote.plain_text import make_plain
+from segvote.io.names import PERCENT, make_plain
 
 EXIT_BAD_INPUT = 2
+EXIT_PARTIAL = 3  # files were written, but some images are left out of them
 EXIT_INTERRUPTED = 130
 # Errors of a disk that is full, gone or read-only; any other is a bug and keeps its traceback.
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
@@ -54,9 +54,9 @@ app = typer.Typer(
 
 # One module per command, which registers itself with `app`. Help lists them in this order.
 PANELS = {
-    "Two folders to masks": ("annotate", "extent", "update", "review", "predict"),
+    "Two folders to masks": ("annotate", "choose", "extent", "update", "review", "predict"),
     "Explanations and errors": ("explain", "doctor"),
-    "Other tools": ("export", "import"),
+    "Other tools": ("export", "import", "measure"),
     "Evaluation": ("evaluate", "compare", "benchmark"),
     "First steps": ("demo", "info"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -12,15 +13,18 @@ from segvote.cli.compare import JOBS, RESULTS, VOTER_OPTION, parse_voter_options
 from segvote.cli.options import choice
 from segvote.cli.terminal import show_progress
 from segvote.datasets import DATASETS
-from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
+from segvote.settings import Settings
 
 DEFAULTS = Settings()
+COSEG = "coseg"
 
 
 @app.command(
     epilog=format_examples(
-        "segvote benchmark pittcar PittCar -o out --as-paper", "segvote benchmark davis DAVIS -o out --class car"
+        "segvote benchmark pittcar PittCar -o out --as-paper",
+        "segvote benchmark davis DAVIS -o out --class car",
+        "segvote benchmark coseg VOC -o out",
     )
 )
 def benchmark(
@@ -46,32 +50,33 @@ def benchmark(
 ) -> None:
     """Run the experiments of a data set on disk and put the figures beside the paper's.
 
-    Each class is one experiment; the mean is over classes. Writes benchmark.html, .md and .json.
+    Each class is one experiment; the mean is over classes. Writes benchmark.html, .md and .json. On coseg, without
+    --voters, it is P and J of the masks of the method, beside published figures: coseg.md and .json.
     """
-    from segvote.evaluation.benchmark import PAPER_NETWORK, PAPER_SETTINGS, list_row_combinations, list_rows
-    from segvote.evaluation.benchmark import benchmark as run_benchmark
-    from segvote.evaluation.compare import list_combinations
-    from segvote.report.experiments import list_benchmark_tables, write_benchmark
+    if name == COSEG and voters is None:
+        _benchmark_coseg(path, out, class_name, segmenter, n_segments, max_items, jobs)
+        return
+    from segvote import api
+    from segvote.evaluation.benchmark import list_rows
+    from segvote.report.experiments import list_benchmark_tables
     from segvote.report.tables import format_text
 
-    settings = replace(PAPER_SETTINGS if as_paper else DEFAULTS, n_segments=n_segments)
-    settings = replace(settings, segmenter=segmenter or settings.segmenter)
-    rows = list_rows(PAPER_NETWORK) if as_paper else list_rows()
-    combinations = list_row_combinations(rows, settings.segmenter)
-    if voters is not None:
-        combinations = list_combinations(split_voters(voters), split_names(features), [settings.segmenter])
+    names = None if voters is None else split_voters(voters)
+    options = parse_voter_options(names or [voter for voter, _ in list_rows().values()], voter_option)
     with show_progress() as progress:
-        done = run_benchmark(
+        done = api.benchmark(
             name,
             path,
             out,
-            combinations,
-            settings,
-            rows=rows,
             class_name=class_name,
+            voters=names,
+            features=split_names(features),
+            as_paper=as_paper,
+            segmenter=segmenter,
+            n_segments=n_segments,
+            voter_options=options,
             n_frames=frames,
             max_items=max_items,
-            voter_options=parse_voter_options([one.voter for one in combinations], voter_option),
             n_jobs=jobs,
             progress=progress,
         )
@@ -79,4 +84,20 @@ def benchmark(
         typer.echo(f"{head}\n{format_text(table)}\n")
     for note in done.list_notes():
         typer.echo(f"note: {note}", err=True)
-    typer.echo(f"page: {write_benchmark(done, out)}")
+    typer.echo(f"page: {out / 'benchmark.html'}")
+
+
+def _benchmark_coseg(
+    path: Path, out: Path, class_name: str | None, segmenter: str | None, n_segments: int, max_items: int, jobs: int
+) -> None:
+    from segvote import api
+    from segvote.report.experiments import list_coseg_rows, list_published_rows
+    from segvote.report.tables import format_text
+
+    options: dict[str, Any] = {"class_name": class_name, "max_items": max_items, "n_jobs": jobs}
+    settings = replace(DEFAULTS, n_segments=n_segments, segmenter=segmenter or DEFAULTS.segmenter)
+    with show_progress() as progress:
+        results = api.benchmark_coseg(path, out, settings, **options, progress=progress)
+    typer.echo(f"{format_text(list_coseg_rows(results))}\n")
+    typer.echo(format_text([row[:3] for row in list_published_rows()]))
+    typer.echo(f"table, with sources: {out / 'coseg.md'}")

@@ -13,10 +13,11 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.terminal import show_progress
 from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
-from segvote.method.decide import DECISIONS
+from segvote.method.threshold import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.run.settings import Settings
+from segvote.registry import check_known
 from segvote.segmentation import SEGMENTERS
+from segvote.settings import Settings
 from segvote.voters import SYSTEMS, VOTERS
 
 DEFAULTS = Settings()
@@ -34,6 +35,7 @@ JOBS = typer.Option(2, min=1, help="Number of processes that segment and extract
     epilog=format_examples(
         "segvote compare with without --truth masks -o cmp",
         "segvote compare with without --truth masks -o cmp --voters ekde,crane,cam --features lite0,bow",
+        "segvote compare with without --truth masks -o cmp --voters ekde,f-neg --stress",
     )
 )
 def compare(
@@ -55,19 +57,22 @@ def compare(
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
     voter_option: list[str] | None = VOTER_OPTION,
+    stress: bool = typer.Option(
+        False, "--stress", help="Robustness curves too: fewer images, misfiled images, label noise."
+    ),
     jobs: int = JOBS,
 ) -> None:
     """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
 
-    Writes comparison.html, .md, .csv and .json. An interrupted comparison continues.
+    Writes comparison.html, .md, .csv and .json, and stress.csv with --stress. An interrupted comparison continues.
     """
-    from segvote._api.comparing import compare as run_compare
+    from segvote import api
     from segvote.report.experiments import list_comparison_rows
     from segvote.report.tables import format_text
 
     names = split_voters(voters)
     with show_progress() as progress:
-        comparison = run_compare(
+        comparison = api.compare(
             with_folder,
             without_folder,
             truth,
@@ -79,6 +84,7 @@ def compare(
             label=label,
             threshold=threshold,
             voter_options=parse_voter_options(names, voter_option),
+            stress=stress,
             n_jobs=jobs,
             progress=progress,
         )
@@ -99,8 +105,8 @@ def split_names(text: str, known: Iterable[str] = (), kind: str = "name") -> tup
     """``"a,b"`` to names; where the known ones are given, an unknown one lists them."""
     names, known = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip())), list(known)
     for name in names:
-        if known and name not in known:
-            raise UnknownNameError(f"unknown {kind} {name!r}; the known ones are: {', '.join(known)}")
+        if known:
+            check_known(name, known, kind)
     if not names:
         raise UnknownNameError(f"expected at least one {kind}, got none")
     return names

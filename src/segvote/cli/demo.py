@@ -11,7 +11,7 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.options import JOBS, choice
 from segvote.cli.terminal import show_progress
 from segvote.datasets import DEFECTS
-from segvote.run.settings import Settings
+from segvote.settings import Settings
 
 # Compared with the default, which comes last: its masks stay in the run folder.
 VOTERS = ("negmin", "crane", Settings().voter)
@@ -34,9 +34,8 @@ def demo(
     ),
 ) -> None:
     """Make scenes with and without an object, annotate them, compare with the truth."""
-    from segvote._api import annotate
+    from segvote import api
     from segvote.datasets import make_scenes, make_surfaces, write_scenes
-    from segvote.evaluation.evaluate import evaluate
 
     scenes, run_folder = out / "scenes", out / "run"
     typer.echo(f"making scenes in {scenes}")
@@ -48,8 +47,10 @@ def demo(
     for voter in VOTERS:
         with show_progress() as progress:
             settings = replace(Settings(), voter=voter)
-            run = annotate(scenes / "with", scenes / "without", run_folder, settings, n_jobs=jobs, progress=progress)
-            figures = evaluate(run, scenes / "masks").to_dict()
+            run = api.annotate(
+                scenes / "with", scenes / "without", run_folder, settings, n_jobs=jobs, progress=progress
+            )
+            figures = api.evaluate(run, scenes / "masks").to_dict()
         lines.append(f"{voter:12}" + "".join(f"{figures[name]:11.2f}" for name in FIGURES.values()))
     typer.echo("\n".join(lines))
     typer.echo(f"report: {run.folder.report_path}")

@@ -22,15 +22,9 @@ def doctor(
     jobs: int = JOBS,
 ) -> None:
     """Find images that are likely mislabelled, near-duplicates, and files that cannot be read."""
-    from segvote.io.stores import open_folders
-    from segvote.run.run import Run, open_run
-    from segvote.steps.doctor import diagnose_folders, diagnose_run, format_diagnosis
+    from segvote import api
+    from segvote.pipeline.doctor import format_diagnosis
 
     with show_progress() as progress:
-        if without_folder is None:
-            with open_run(folder, progress) as run:
-                diagnosis = diagnose_run(Run(run))
-        else:
-            with open_folders([folder, without_folder], progress=progress) as ((one, other), _):
-                diagnosis = diagnose_folders(one, other, n_jobs=jobs, progress=progress)
+        diagnosis = api.doctor(folder, without_folder, n_jobs=jobs, progress=progress)
     typer.echo(json.dumps(diagnosis.to_dict()) if as_json else format_diagnosis(diagnosis, lines))

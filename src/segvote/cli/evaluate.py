@@ -9,10 +9,8 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import RUN
 from segvote.cli.terminal import show_progress
-from segvote.io.stores import find_local_path
+from segvote.errors import BadInputError
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-
-CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "pixel_f", "found", "n_true", "n_marked", "n_matched")
 
 
 @app.command(
@@ -20,15 +18,19 @@ CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "pixel_f", "found", "n_true
         "segvote evaluate out --truth masks",
         "segvote evaluate out --truth truth.json --json",
         "segvote evaluate out --truth masks --html evaluation.html --csv images.csv",
+        "segvote evaluate out --from-review",
     )
 )
 def evaluate(
     run_folder: str = RUN,
-    truth: str = typer.Option(
-        ...,
+    truth: str | None = typer.Option(
+        None,
         metavar="PATH",
         help="Folder of masks named like the images (255 object, 128 ignore, 0 background), VOC folder, COCO or other "
         "annotation file, or boxes (VOC XML, COCO).",
+    ),
+    from_review: bool = typer.Option(
+        False, "--from-review", help="Instead of --truth: the expected IoU by the images finished in `segvote review`."
     ),
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(
@@ -39,20 +41,41 @@ def evaluate(
     html: Path | None = typer.Option(None, metavar="FILE", help="Write a page there."),
 ) -> None:
     """Measure a run: CorLoc, IoU, AP, boundaries and single objects, beside the limit that its segments set."""
-    from segvote.evaluation.evaluate import evaluate as run_evaluate
-    from segvote.io.tables import format_json, write_csv
-    from segvote.report.experiments import list_evaluation_rows, list_extent_rows, write_evaluation_page
+    from segvote import api
+    from segvote.io.tables import format_json
+    from segvote.report.experiments import list_evaluation_rows, list_extent_rows
     from segvote.report.tables import format_text
 
+    if (truth is None) != from_review:
+        raise BadInputError("expected --truth PATH or --from-review, got both or neither; give one of them")
+    if truth is None:
+        print_estimate(run_folder, as_json)
+        return
     with show_progress() as progress:
-        evaluation = run_evaluate(run_folder, truth, label=label, threshold=threshold, progress=progress)
-    if csv is not None:
-        write_csv(csv, evaluation.list_rows(), CSV_COLUMNS)
-    if html is not None:
-        write_evaluation_page(evaluation, html, find_local_path(run_folder).resolve().name)
+        evaluation = api.evaluate(
+            run_folder, truth, label=label, threshold=threshold, csv=csv, html=html, progress=progress
+        )
     if as_json:
         typer.echo(format_json(evaluation.to_dict()).rstrip())
         return
     typer.echo(format_text(list_evaluation_rows(evaluation)))
     if evaluation.extents:
-        typer.echo(f"\n{format_text(list_extent_rows(evaluation))}\n(extents by whole segments; masks are drawn finer)")
+        note = "(chosen: the masks; other extents by whole segments, masks are drawn finer)"
+        typer.echo(f"\n{format_text(list_extent_rows(evaluation))}\n{note}")
+
+
+def print_estimate(run_folder: str, as_json: bool) -> None:
+    """Print the expected IoU of the images that were not finished, after a vote with all corrections."""
+    from msgspec.structs import asdict
+
+    from segvote import api
+    from segvote.io.tables import format_json
+    from segvote.run.estimate import format_lesson
+
+    with show_progress() as progress:
+        run = api.update(run_folder, progress=progress)
+    found = run.record.estimate
+    if found is None or found.after is None:
+        raise BadInputError("expected at least two finished images; accept some in `segvote review`, best by *Audit*")
+    lines = f"{format_lesson(found)}\n{run.format_estimate()}"
+    typer.echo(format_json(asdict(found)).rstrip() if as_json else lines)

@@ -8,6 +8,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import RUN
+from segvote.cli.terminal import show_progress
 
 
 @app.command(
@@ -25,19 +26,13 @@ def explain(
     lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
 ) -> None:
     """List the votes for and against a segment; they sum to its score."""
-    from segvote.run.run import Run, open_run
-    from segvote.steps.explain import explain_segment, find_segment, format_explanation
-    from segvote.steps.reopening import reopen, vote
+    from segvote import api
+    from segvote.io.stores import find_local_path
+    from segvote.pipeline.explain import format_explanation
+    from segvote.run.run import Run
 
-    with open_run(run_folder) as folder:
-        run = Run(folder)
-        bag = run.find(image)
-        find_segment(run, bag, segment)  # reports a wrong name or number before the vote
-        voted = vote(reopen(run))
-        explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.result.scores))
-        typer.echo(format_explanation(explanation, run, lines))
-        if html is not None:
-            from segvote.review.explain_page import write_explanation
-
-            write_explanation(html, explanation, run)
-            typer.echo(f"page     {html}")
+    with show_progress() as progress:
+        explanation = api.explain(run_folder, image, segment, html=html, progress=progress)
+    typer.echo(format_explanation(explanation, Run(find_local_path(run_folder)), lines))
+    if html is not None:
+        typer.echo(f"page     {html}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from segvote.cli.app import app, format_examples
+from segvote.cli.app import EXIT_PARTIAL, app, format_examples
 from segvote.cli.options import RUN, choice, format_path
 from segvote.cli.terminal import show_progress
+from segvote.inputs.bags import Problem
 from segvote.io import EXPORTS, format_next_step
 from segvote.io.exports.base import IMAGES, ExportOptions
+from segvote.io.names import make_plain
 from segvote.io.stores import is_uri
 
 
@@ -32,10 +34,13 @@ def export(
         max=1.0,
         help="Segments this close to the threshold become unsure pixels, as a share of the image's range of scores.",
     ),
-    instances: bool = typer.Option(
-        False, "--instances", help="Every connected region is an object of its own, as cut and merged in the review."
+    instances: bool | None = typer.Option(
+        None,
+        "--instances/--no-instances",
+        help="Every object on its own, as cut and merged in the review, or all of an image as one; default: by the "
+        "--objects of the run.",
     ),
-    min_area: int = typer.Option(1, min=1, help="With --instances: leave out regions of fewer pixels."),
+    min_area: int = typer.Option(1, min=1, help="Leave out objects of fewer pixels."),
     polygons: bool = typer.Option(False, "--polygons", help="Outlines instead of masks, where the format has both."),
     images: str = typer.Option(
         ExportOptions.images,
@@ -52,10 +57,11 @@ def export(
     overwrite: bool = typer.Option(False, "--overwrite", help="Write into a folder that holds something already."),
 ) -> None:
     """Write the masks of a run in the format of another tool."""
-    from segvote.steps.export import export as run_export
+    from segvote import api
 
+    left_out: list[Problem] = []
     with show_progress() as progress:
-        written = run_export(
+        written = api.export(
             run_folder,
             format,
             out,
@@ -68,8 +74,13 @@ def export(
             val_share=val_share,
             boxes=boxes,
             overwrite=overwrite,
+            on_problem=left_out.append,
             progress=progress,
         )
     typer.echo(f"{format:8} {format_path(written)}")
     if not is_uri(format_path(written)) and (next_step := format_next_step(format, written, boxes)):
         typer.echo(f"{'next':8} {next_step}")
+    for problem in left_out:
+        typer.echo(f"left out: {make_plain(problem.reason)}", err=True)
+    if left_out:
+        raise typer.Exit(EXIT_PARTIAL)

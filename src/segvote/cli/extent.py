@@ -22,8 +22,8 @@ def extent(
     The default of `segvote annotate` is level 2. Masks, COCO file and report are written again, without a new vote.
     Undo it on the review page, or by choosing another level.
     """
-    from segvote._api import set_extent
+    from segvote import api
 
     with show_progress() as progress:
-        run = set_extent(run_folder, level, image, n_jobs=jobs, progress=progress)
+        run = api.set_extent(run_folder, level, image, n_jobs=jobs, progress=progress)
     print_outcome(run)

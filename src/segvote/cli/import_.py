@@ -7,10 +7,11 @@ from pathlib import Path
 
 import typer
 
+from segvote.cli.annotate import N_NAMED
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import RUN, format_path
 from segvote.cli.terminal import show_progress
-from segvote.plain_text import make_plain
+from segvote.io.names import make_plain
 
 
 @app.command(
@@ -24,23 +25,30 @@ def import_(
         help="Export of CVAT, Label Studio, labelme or a COCO tool; a ZIP or a folder of labelme files too.",
     ),
     label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
-    confirm: bool = typer.Option(False, "--confirm", help="Accept unchanged masks, too."),
+    confirm: bool = typer.Option(False, "--confirm", help="Unchanged masks finish their images, too."),
 ) -> None:
-    """Take over masks that were corrected in another tool, to the pixel; the segments in them vote from then on.
+    """Take over masks that were corrected in another tool, to the pixel: finished images, which teach the others.
 
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """
-    from segvote.run.run import Run, open_run
-    from segvote.steps.importing import import_corrections
+    from segvote import api
+    from segvote.io.stores import find_local_path
+    from segvote.run.run import Run
 
-    with show_progress() as progress, open_run(run_folder, progress) as folder:
-        run = Run(folder)
-        imported = import_corrections(run, file, label=label, confirm=confirm, progress=progress)
+    with show_progress() as progress:
+        imported = api.import_corrections(run_folder, file, label=label, confirm=confirm, progress=progress)
     for name, reason in imported.problems:
         typer.echo(f"left out: {make_plain(f'{name}: {reason}')}", err=True)
+    if imported.covered:
+        names = make_plain(", ".join(imported.covered[:N_NAMED])) + (", …" if len(imported.covered) > N_NAMED else "")
+        typer.echo(
+            f"replaced: the imported masks lie over your corrections of {names} (undo: `segvote review`)", err=True
+        )
     n_corrected, n_same, n_problems = map(len, (imported.corrected, imported.same, imported.problems))
     typer.echo(f"corrected {n_corrected}, unchanged {n_same}, left out {n_problems}")
     if imported.corrected:
-        is_class = Path(run.inputs.without_folder) in Path(run.inputs.with_folder).parents
+        folder = find_local_path(run_folder)
+        inputs = Run(folder).inputs
+        is_class = Path(inputs.without_folder) in Path(inputs.with_folder).parents
         again = "repeat `segvote annotate --classes`" if is_class else ""
         typer.echo(f"now vote with the corrections: {again or shlex.join(['segvote', 'update', format_path(folder)])}")

@@ -12,9 +12,9 @@ from typing import Any
 
 import typer
 
-from segvote.errors import UnknownNameError
-from segvote.run.settings import Settings
-from segvote.steps.workers import N_JOBS
+from segvote.pipeline.workers import N_JOBS
+from segvote.registry import check_known
+from segvote.settings import Settings
 
 INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
 # Shown by --help-all: for experiments, the defaults are those of the figures in the documentation.
@@ -34,7 +34,7 @@ def setting(name: str, panel: str, help: str, known: Iterable[str] = (), **more:
 
 # Folders are text, not `Path`, which would make one slash of the two in ``s3://bucket/folder``.
 RUN = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`; a path or s3://bucket/folder.")
-SEGMENTS = option(None, panel=INPUT, metavar="DIR", help="Your own label maps, or ucm2 files, named like the images.")
+SEGMENTS = option(None, panel=INPUT, metavar="DIR", help="Your own label maps or ucm2 files, by image name.")
 STRICT = option(False, panel=INPUT, help="Stop at an unreadable image instead of reporting it.")
 JOBS = option(N_JOBS, panel=SCALE, min=1, help="Number of processes; does not change the result.")
 SCHEDULER = option(None, panel=SCALE, metavar="ADDRESS", help="Instead of --jobs: a Dask scheduler, tcp://host:8786.")
@@ -44,9 +44,7 @@ def choice(known: Iterable[str], kind: str) -> dict[str, Any]:
     """Keywords of an option that takes one of some names: the shell completes them, an unknown one lists them."""
 
     def check(value: str | None) -> str | None:
-        if value is not None and value not in known:
-            raise UnknownNameError(f"unknown {kind} {value!r}; the known ones are: {', '.join(known)}")
-        return value
+        return value if value is None else check_known(value, known, kind)
 
     return {"metavar": "NAME", "callback": check, "autocompletion": make_completion(known)}
 

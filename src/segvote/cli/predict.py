@@ -9,11 +9,11 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import JOBS, SCALE, SCHEDULER, STRICT, format_path, option
 from segvote.cli.terminal import show_progress
-from segvote.plain_text import make_plain
-from segvote.steps.predictor import FALSE_POSITIVE_RATE
+from segvote.io.names import make_plain
+from segvote.pipeline.predictor import FALSE_POSITIVE_RATE
 
 if TYPE_CHECKING:
-    from segvote.steps.predict import Predictions
+    from segvote.pipeline.predict import Predictions
 
 
 @app.command(
@@ -34,19 +34,17 @@ def predict(
     jobs: int = JOBS,
     scheduler: str | None = SCHEDULER,
     device: str | None = option(
-        None, panel=SCALE, help="Of the network: auto, cpu, cuda or another; default: as in the training run."
+        None, panel=SCALE, help="Device for the network: auto, cpu, cuda, another; default: as in the training run."
     ),
 ) -> None:
     """Predict whether new images show the object, how probably, and where.
 
     Writes masks, heat maps, a COCO file, a table and a page; an image that does not show it has an empty mask.
     """
-    from segvote.io.stores import is_uri
-    from segvote.report.predictions_page import write_predictions_report
-    from segvote.steps.predict import predict as run_predict
+    from segvote import api
 
     with show_progress() as progress:
-        found = run_predict(
+        found = api.predict(
             model,
             folder,
             out,
@@ -66,15 +64,15 @@ def predict(
             err=True,
         )
     print_predictions(found)
-    if not is_uri(out):  # the local copy of a folder in a store is gone
-        typer.echo(f"report    {write_predictions_report(found)}")
 
 
 def print_predictions(found: Predictions) -> None:
     """Print how many images show the object, and the paths of the files."""
     n_contain, n_unlike = sum(one.contains for one in found.images), sum(one.unlike for one in found.images)
-    typer.echo(f"shows it  {n_contain} of {len(found)} images (false-positive rate {found.rate:.3g})")
+    compared = f"score above {found.threshold:.3g}, for a false-positive rate of {found.rate:.3g}"
+    typer.echo(f"shows it  {n_contain} of {len(found)} images: {compared}")
     if n_unlike:
         typer.echo(f"unlike    {n_unlike} of {len(found)} images are unlike both folders: no mask")
-    for name, file in (("masks", "masks"), ("coco", "annotations.coco.json"), ("table", "predictions.csv")):
+    files = {"masks": "masks", "coco": "annotations.coco.json", "table": "predictions.csv", "report": "report.html"}
+    for name, file in files.items():
         typer.echo(f"{name:9} {format_path(found.path / file)}")

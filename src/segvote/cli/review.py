@@ -16,7 +16,7 @@ def review(
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
-    from segvote._api.opened import open_review
+    from segvote import api
 
-    open_review(run_folder, port, browser)
+    api.open_review(run_folder, port, browser)
     check_stop()

@@ -19,7 +19,9 @@ from rich.console import Console
 from segvote.io.progress_bar import draw_progress
 from segvote.progress import Progress
 
-SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
+# Windows has no SIGHUP; SIGBREAK is its Ctrl-Break, which also comes when the window of the terminal is closed.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+SIGNALS = [getattr(signal, name) for name in _NAMES if name in signal.Signals.__members__]
 
 FIRST_LINE, NEXT_LINE = 3.0, 30.0  # seconds before the first line about a step, and between later ones
 
@@ -66,16 +68,24 @@ def show_progress() -> Iterator[Progress]:
 
 
 class LineProgress:
-    """Progress as lines: one when a step takes long, and another every half minute."""
+    """Progress as lines with the time left: one when a step takes long, and another every half minute."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
-        self._step, self._due = "", 0.0
+        self._step, self._started, self._due = "", 0.0, 0.0
 
     def report(self, step: str, done: int, total: int) -> None:
         check_stop()
         if step != self._step:
-            self._step, self._due = step, time.monotonic() + FIRST_LINE
+            self._step, self._started = step, time.monotonic()
+            self._due = self._started + FIRST_LINE
         elif time.monotonic() >= self._due:
             self._due = time.monotonic() + NEXT_LINE
-            self._write(f"{step}: {done} of {total}")
+            self._write(f"{step}: {done} of {total}{self._format_left(done, total)}")
+
+    def _format_left(self, done: int, total: int) -> str:
+        """The time that the rest takes if it goes on like this; empty before anything is done, and at the end."""
+        if not 0 < done < total:
+            return ""
+        seconds = (time.monotonic() - self._started) / done * (total - done)
+        return f", {seconds:.0f} s left" if seconds < 90 else f", {seconds / 60:.0f} min left"

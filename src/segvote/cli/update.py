@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import typer
+
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import JOBS, RUN, SEGMENTS, STRICT
+from segvote.cli.options import INPUT, JOBS, RUN, SEGMENTS, STRICT, option
 from segvote.cli.terminal import show_progress
 
 
-@app.command(epilog=format_examples("segvote update out", "segvote update out --segments maps"))
-def update(run_folder: str = RUN, segments: str | None = SEGMENTS, strict: bool = STRICT, jobs: int = JOBS) -> None:
+@app.command(epilog=format_examples("segvote update out", "segvote update out --with new/with --without new/without"))
+def update(
+    run_folder: str = RUN,
+    with_folder: str | None = option(None, "--with", panel=INPUT, metavar="DIR", help="WITH images, if they moved."),
+    without_folder: str | None = option(
+        None, "--without", panel=INPUT, metavar="DIR", help="WITHOUT images, if they moved."
+    ),
+    segments: str | None = SEGMENTS,
+    strict: bool = STRICT,
+    jobs: int = JOBS,
+) -> None:
     """Look again at the two folders of a run and at corrections made since; only new images are segmented.
 
     Put images into the folders or take them out first: the result is that of a fresh run, in a fraction of the time.
     """
-    from segvote._api import update as run_update
+    from segvote import api
+    from segvote.io.stores import find_local_path
+    from segvote.run.run_folder import RunFolder
+
+    folder = RunFolder(find_local_path(run_folder))
+    known = {bag.name for bag in folder.read_record().bags} if folder.record_path.is_file() else set()
 
     with show_progress() as progress:
-        run = run_update(run_folder, segments=segments, n_jobs=jobs, strict=strict, progress=progress)
+        run = api.update(
+            run_folder,
+            with_folder=with_folder,
+            without_folder=without_folder,
+            segments=segments,
+            n_jobs=jobs,
+            strict=strict,
+            progress=progress,
+        )
+    if known:
+        found = {bag.name for bag in run.bags}
+        typer.echo(f"images   {len(found)}: {len(found - known)} came, {len(known - found)} went")
     print_outcome(run)

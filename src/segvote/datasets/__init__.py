@@ -25,10 +25,12 @@ __all__ = [
 DATASETS = Registry(
     "data set",
     {
+        "coseg": "segvote.datasets.coseg:load_coseg",
         "davis": "segvote.datasets.public:load_davis",
         "jain-grauman": "segvote.datasets.public:load_jain_grauman",
         "neutral": "segvote.datasets.neutral:load_neutral",
         "pittcar": "segvote.datasets.neutral:load_pittcar",
+        "tang-segments": "segvote.datasets.tang:load_tang",
         "youtube-objects-v1.0": "segvote.datasets.public:load_youtube_objects_v1",
         "youtube-objects-v2.2": "segvote.datasets.public:load_youtube_objects_v22",
         "youtube-objects-v2.3": "segvote.datasets.public:load_youtube_objects_v23",

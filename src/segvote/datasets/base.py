@@ -7,10 +7,11 @@ x1, y1 with the ends left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,6 +21,7 @@ from segvote.io.images import read_image
 from segvote.types import WITH, WITHOUT
 
 Reader = Callable[[], np.ndarray]  # called when the truth is needed
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,13 @@ def pick_classes(known: Iterable[str], class_name: str | None) -> list[str]:
     if class_name not in known:
         raise UnknownNameError(f"unknown class {class_name!r}; the known ones are: {', '.join(known)}")
     return [class_name]
+
+
+def spread_evenly(values: Sequence[T], count: int) -> list[T]:
+    """At most `count` of the values, evenly spread."""
+    if len(values) <= count:
+        return list(values)
+    return [values[place] for place in np.linspace(0, len(values) - 1, count).round().astype(int)]
 
 
 def find_folder(root: Path | str, *wanted: str) -> Path:

@@ -30,7 +30,7 @@ PAPER_METHODS: dict[str, tuple[str, str]] = {
     "CRANE": ("crane", "bow"),
 }
 # Data sets that hold shots of YouTube-Objects, by how their names begin.
-SHOTS_OF_YOUTUBE = ("youtube-objects", "jain-grauman")
+SHOTS_OF_YOUTUBE = ("youtube-objects", "jain-grauman", "tang-segments")
 
 
 def find_paper_corloc(set_name: str, class_name: str, method: str) -> float | None:

@@ -48,7 +48,7 @@ DAVIS_GROUPS: dict[str, tuple[str, ...]] = {
 def load_youtube_objects_v1(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load v1.0: ``CLASS/data/VIDEO/shots/SHOT/frame0001.jpg``, boxes in ``frame0001.jpg_sticks.mat``."""
     folder = find_folder(root, "*/data/*/shots")
-    by_class = _list_shots(folder, "", lambda shot, frames: {"boxes": _find_sticks(frames)})
+    by_class = list_shots(folder, "", lambda shot, frames: {"boxes": _find_sticks(frames)})
     return oppose_classes("youtube-objects-v1.0", by_class, class_name)
 
 
@@ -58,11 +58,11 @@ def load_jain_grauman(root: Path | str, class_name: str | None = None) -> DataSe
     Labels are called by the number of their frame, about every tenth. A mask may have half the size of its frame.
     """
     folder = find_folder(root, "*/data/*/shots/*/labels")
-    by_class = _list_shots(folder, "images", lambda shot, frames: {"masks": _match_labels(frames, shot / "labels")})
+    by_class = list_shots(folder, "images", _find_labels)
     return oppose_classes("jain-grauman", by_class, class_name)
 
 
-def _list_shots(
+def list_shots(
     folder: Path, images: str, find_truth: Callable[[Path, Sequence[Path]], dict[str, Readers]]
 ) -> dict[str, list[DataItem]]:
     """Class to its shots; some on disk are empty. Frames lie in the folder `images` of a shot, or in the shot."""
@@ -91,10 +91,15 @@ def _read_sticks(path: Path, frame: Path) -> np.ndarray:
     return order_corners(np.array([box for box in boxes if len(box) == 4]), read_image_size(frame))
 
 
-def _match_labels(frames: Sequence[Path], folder: Path) -> Readers:
+def _find_labels(shot: Path, frames: Sequence[Path]) -> dict[str, Readers]:
+    return {"masks": match_frames(frames, shot / "labels", _read_label)}
+
+
+def match_frames(frames: Sequence[Path], folder: Path, read: Callable[[Path], np.ndarray]) -> Readers:
+    """Place of a frame to the reader of the picture of the same number in a folder, which may be absent."""
     places = {find_number(frame): place for place, frame in enumerate(frames)}
-    labels = {find_number(path): path for path in _list_frames(folder)}
-    return {places[number]: partial(_read_label, path) for number, path in labels.items() if number in places}
+    found = {find_number(path): path for path in _list_frames(folder)}
+    return {places[number]: partial(read, path) for number, path in found.items() if number in places}
 
 
 def _read_label(path: Path) -> np.ndarray:

@@ -16,16 +16,16 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets import DATASETS
-from segvote.datasets.base import DataItem, DataSet
+from segvote.datasets.base import DataItem, DataSet, spread_evenly
 from segvote.datasets.paper_table import PAPER_METHODS, find_paper_corloc, measure_resolution
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.evaluation.compare import VoterOptions, compare
+from segvote.evaluation.compare import VoterOptions, compare_combinations, list_combinations
 from segvote.evaluation.comparison import Combination, Comparison
 from segvote.evaluation.truth import Truth, TruthReader
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
-from segvote.progress import Progress, ignore_progress
-from segvote.run.settings import Settings
-from segvote.steps.workers import N_JOBS
+from segvote.pipeline.workers import Resources
+from segvote.progress import Progress
+from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD
 
@@ -45,6 +45,18 @@ def list_rows(network: str = "lite0") -> dict[str, tuple[str, str]]:
 def list_row_combinations(rows: Mapping[str, tuple[str, str]], segmenter: str) -> list[Combination]:
     """The combinations of some rows; those that share features are neighbours."""
     return sorted({Combination(segmenter, features, voter) for voter, features in rows.values()})
+
+
+def choose_recipe(
+    voters: Sequence[str] | None, features: Sequence[str], as_paper: bool, segmenter: str | None, n_segments: int
+) -> tuple[dict[str, tuple[str, str]], list[Combination], Settings]:
+    """Rows, combinations and settings of a benchmark; without voters, the combinations of the rows."""
+    settings = replace(PAPER_SETTINGS if as_paper else Settings(), n_segments=n_segments)
+    settings = replace(settings, segmenter=segmenter or settings.segmenter)
+    rows = list_rows(PAPER_NETWORK) if as_paper else list_rows()
+    if voters is None:
+        return rows, list_row_combinations(rows, settings.segmenter), settings
+    return rows, list_combinations(voters, features, [settings.segmenter]), settings
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ class Benchmark:
         ]
 
 
-def benchmark(
+def benchmark_classes(
     name: str,
     path: Path | str,
     out: Path | str,
@@ -109,8 +121,7 @@ def benchmark(
     n_frames: int = 3,
     max_items: int = 200,
     voter_options: VoterOptions | None = None,
-    n_jobs: int = N_JOBS,
-    progress: Progress = ignore_progress,
+    resources: Resources = Resources(),
 ) -> Benchmark:
     """Run the experiments of a data set of `DATASETS` that lies on disk; finished results in `out` are kept.
 
@@ -121,10 +132,10 @@ def benchmark(
     classes, n_items, pictures = {}, {}, {}
     for wanted in data.classes:
         folder = Path(out) / wanted
-        found = link_class(data, wanted, folder / "images", n_frames, max_items)
+        found = link_class(data, wanted, Path(out) / "images" / wanted, n_frames, max_items)
         if found.n_items == 0:
             continue  # it still serves the other classes as *without*
-        comparison = compare(
+        comparison = compare_combinations(
             *found.folders,
             found.readers,
             folder,
@@ -132,8 +143,7 @@ def benchmark(
             settings,
             voter_options=voter_options,
             threshold=VIDEO_THRESHOLD if found.is_video else IMAGE_THRESHOLD,
-            n_jobs=n_jobs,
-            progress=partial(_report_class, progress, wanted),
+            resources=replace(resources, progress=partial(report_class, resources.progress, wanted)),
         )
         grouped = [one.group(found.groups) if one.is_good else one for one in comparison.results]
         classes[wanted], n_items[wanted] = replace(comparison, results=grouped), found.n_items
@@ -143,7 +153,8 @@ def benchmark(
     return Benchmark(name, classes, n_items, rows or list_rows(), pictures)
 
 
-def _report_class(progress: Progress, class_name: str, step: str, done: int, total: int) -> None:
+def report_class(progress: Progress, class_name: str, step: str, done: int, total: int) -> None:
+    """Report a step of one class."""
     progress(f"{class_name}: {step}", done, total)
 
 
@@ -152,7 +163,7 @@ def link_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_
 
     Of each video `n_frames` are used. At most `max_items` items of each kind are taken, evenly spread over the list.
     """
-    shown, absent = (_spread(data.select(class_name, label), max_items) for label in (WITH, WITHOUT))
+    shown, absent = (spread_evenly(data.select(class_name, label), max_items) for label in (WITH, WITHOUT))
     if not absent:
         raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other objects")
     readers: dict[str, TruthReader] = {}
@@ -178,15 +189,8 @@ def choose_frames(item: DataItem, n_frames: int) -> list[int]:
     """Numbers of the frames to use: those with truth, evenly spread, then others until there are enough."""
     known = sorted({*item.masks, *item.boxes})
     others = [number for number in range(len(item.frames)) if number not in known]
-    chosen = _spread(known, n_frames)
-    return sorted([*chosen, *_spread(others, n_frames - len(chosen))])
-
-
-def _spread(values: Sequence, count: int) -> list:
-    """At most `count` of the values, evenly spread."""
-    if len(values) <= count:
-        return list(values)
-    return [values[place] for place in np.linspace(0, len(values) - 1, count).round().astype(int)]
+    chosen = spread_evenly(known, n_frames)
+    return sorted([*chosen, *spread_evenly(others, n_frames - len(chosen))])
 
 
 def _link(path: Path, link: Path) -> None:

@@ -30,16 +30,16 @@ from segvote.io.tables import convert_record, read_json, write_json
 from segvote.masks import scale_heat
 from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.progress import Progress, ignore_progress
+from segvote.pipeline.annotate import annotate_folders
+from segvote.pipeline.looks import SCALABLE
+from segvote.pipeline.opening import RunInputs, reopen
+from segvote.pipeline.vote import hold_vote
+from segvote.pipeline.workers import Resources
+from segvote.registry import check_known
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate_folders
-from segvote.steps.looks import SCALABLE
-from segvote.steps.reopening import Opened, reopen
-from segvote.steps.vote import hold_vote
-from segvote.steps.workers import N_JOBS, Resources
-from segvote.voters import check_system, keeps_lengths
+from segvote.settings import Settings
+from segvote.voters import METHOD, VOTERS, keeps_lengths
 
 # After the name of a voter: with the re-vote and the linear classifier of the method.
 FINISH = "+finish"
@@ -53,7 +53,7 @@ def list_combinations(
     return [Combination(*names) for names in product(segmenters, features, voters)]
 
 
-def compare(
+def compare_combinations(
     with_folder: Path | str,
     without_folder: Path | str,
     readers: Mapping[str, TruthReader],
@@ -63,26 +63,28 @@ def compare(
     *,
     voter_options: VoterOptions | None = None,
     threshold: float = IMAGE_THRESHOLD,
-    n_jobs: int = N_JOBS,
-    progress: Progress = ignore_progress,
+    resources: Resources = Resources(),
 ) -> Comparison:
     """Measure combinations on two folders of images, with the truth of `list_truth`; see `segvote.compare`."""
     for one in combinations:
-        check_system(one.voter.removesuffix(FINISH))
-    settings, options, results = settings or Settings(), voter_options or {}, []
-    # ``auto`` would let the confidence of the reference choose the features of all other voters.
-    detail = "coarse" if settings.detail == "auto" else settings.detail
-    settings = replace(settings, draw="segments", detail=detail)
+        check_known(one.voter.removesuffix(FINISH), (METHOD, *VOTERS), "voter")
+    settings, options, results = share_settings(settings or Settings()), voter_options or {}, []
     with RunFolder(out).lock():
         for _, group in groupby(combinations, key=lambda one: (one.segmenter, one.features)):
             members = list(group)
             shared = choose_settings(settings, replace(members[0], voter=settings.voter), {})
             folders = Path(with_folder), Path(without_folder)
-            stage = _try_stage(folders, readers, Path(out) / "run", shared, n_jobs, progress)
+            stage = _try_stage(folders, readers, Path(out) / "run", shared, resources)
             for one in members:
                 results.append(_try_combination(one, stage, choose_settings(settings, one, options), Path(out)))
-                progress("compare", len(results), len(combinations))
+                resources.progress("compare", len(results), len(combinations))
     return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
+
+
+def share_settings(settings: Settings) -> Settings:
+    """The settings with which voters are compared: whole segments, and one detail for all."""
+    # ``auto`` would let the confidence of the reference choose the features of all other voters.
+    return replace(settings, draw="segments", detail="coarse" if settings.detail == "auto" else settings.detail)
 
 
 def choose_settings(settings: Settings, combination: Combination, options: VoterOptions) -> Settings:
@@ -128,11 +130,10 @@ def prepare_stage(
     readers: Mapping[str, TruthReader],
     out: Path,
     settings: Settings,
-    n_jobs: int,
-    progress: Progress = ignore_progress,
+    resources: Resources,
 ) -> Stage:
     """Segment, extract features, run the reference, and count the truth of every segment."""
-    run = annotate_folders(*folders, out, settings, Resources(n_jobs, progress=progress))
+    run = annotate_folders(*folders, out, settings, resources)
     videos, images = find_run_truth(run, readers)
     truth = {index: count_video(run, index, frames) for index, frames in videos.items()}
     truth |= {index: count_image(run, index, read()) for index, read in images.items()}
@@ -142,7 +143,7 @@ def prepare_stage(
     return Stage(run, {kind: scale_table(run, opened, kind) for kind in (False, True)}, truth, key)
 
 
-def scale_table(run: Run, opened: Opened, has_lengths: bool) -> SegmentTable:
+def scale_table(run: Run, opened: RunInputs, has_lengths: bool) -> SegmentTable:
     """The table with standardised features; blocks have length one, or keep their lengths."""
     table = opened.table
     if opened.standardiser.has_lengths == has_lengths:
@@ -183,7 +184,7 @@ def measure_combination(combination: Combination, stage: Stage, settings: Settin
     """Hold one vote, decide by all rules, and measure the selections."""
     table = stage.tables[keeps_lengths(settings.voter)]
     votes, seconds, notes = count_votes(table, settings)
-    scores, thresholds, decisions = decide_by_rules(table, votes, settings, stage.n_matched)
+    scores, thresholds, selections = decide_by_rules(table, votes, settings, stage.n_matched)
     parts, bags = stage.split(scores), [stage.run.bags[index] for index in stage.truth]
     heats = [
         scale_heat(part, float(level), float(scores.min()), float(part.max())).round(3).tolist()
@@ -194,7 +195,7 @@ def measure_combination(combination: Combination, stage: Stage, settings: Settin
         names=[bag.name for bag in bags],
         segments=[bag.segments for bag in bags],
         heats=heats,
-        overlaps={rule: stage.measure(selected) for rule, selected in decisions.items()},
+        overlaps={rule: stage.measure(selected) for rule, selected in selections.items()},
         limits=[measure_limit(one) for one in stage.truth.values()],
         ranking=rank_segments(parts, list(stage.truth.values())),
         seconds=round(seconds, 3),
@@ -207,10 +208,10 @@ def count_votes(table: SegmentTable, settings: Settings) -> tuple[np.ndarray, fl
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         started = time.process_time()
-        held = hold_vote(table, settings)
+        base = hold_vote(table, settings)
         seconds = time.process_time() - started
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
-    votes = np.asarray(held.vote.votes, dtype=np.float64)
+    votes = np.asarray(base.selection.votes, dtype=np.float64)
     if not np.isfinite(votes).all():
         raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
     return votes, seconds, list(dict.fromkeys(notes))

@@ -23,18 +23,23 @@ from segvote.evaluation.segments import (
 from segvote.evaluation.truth import TruthReader, list_truth
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
-from segvote.io.progress_bar import choose_progress
-from segvote.io.stores import open_folders
 from segvote.metrics.bootstrap import bootstrap_mean
 from segvote.metrics.boundary import PixelAgreement, has_outline, measure_boundary_f, measure_pixel_agreement
+from segvote.metrics.detection import (
+    Detections,
+    match_detections,
+    measure_count_error,
+    measure_instance_ap,
+    measure_mean_ap,
+)
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou, split_truth
 from segvote.metrics.ranking import average_precision, precision_recall
-from segvote.progress import Progress, count_along
-from segvote.run.run import Run, open_run
-from segvote.run.strokes import label_instances
-from segvote.steps.export import Divisions, read_divisions
-from segvote.steps.extent import list_selections
+from segvote.pipeline.extent import list_selections
+from segvote.pipeline.objects import Divisions, read_divisions, score_objects
+from segvote.pipeline.strokes import label_instances
+from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.run import Run
 
 N_CURVE = 200  # points of a stored precision-recall curve
 
@@ -54,6 +59,7 @@ class ImageResult:
     frame_iou: float | None = None  # of a video: the mean over its frames
     instances: InstanceCounts | None = None
     pixels: PixelAgreement | None = None  # precision and recall within two pixels
+    detections: Detections | None = None  # the objects as a detector is judged; None as `instances`
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class ExtentResult:
-    """Figures of one extent by whole segments, which masks are drawn finer than; `chosen` is that of the run."""
+    """Figures of one extent: of the masks for the `chosen` one of the run, otherwise by whole segments."""
 
     level: int
     corloc: float
@@ -116,9 +122,7 @@ class Evaluation:
             "segment_ap": self.ranking.segment_ap,
             "pixel_ap": self.ranking.pixel_ap,
             "boundary_f": _average(image.boundary_f for image in self.images),
-            **{
-                f"pixel_{name}": _average(getattr(one, name) for one in pixels) for name in ("precision", "recall", "f")
-            },
+            **{f"{name}_2px": _average(getattr(one, name) for one in pixels) for name in ("precision", "recall", "f")},
             "limit_corloc": measure_corloc(self.limits, self.threshold),
             "limit_miou": float(self.limits.mean()),
             "n_images": len(self.images),
@@ -139,6 +143,17 @@ class Evaluation:
             "instance_precision": counts.precision,
             "n_instances": counts.n_true,
             "n_marked_instances": counts.n_marked,
+            **self._measure_detections(),
+        }
+
+    def _measure_detections(self) -> dict[str, Any]:
+        """Single objects as a detector is judged."""
+        found = [image.detections for image in self.images if image.detections is not None]
+        return {
+            "instance_ap50": measure_instance_ap(found),
+            "instance_ap": measure_mean_ap(found),
+            "count_error": measure_count_error(found),
+            "box_iou": _average(one.box_iou for one in found),
         }
 
     def _measure_videos(self) -> dict[str, Any]:
@@ -153,13 +168,13 @@ class Evaluation:
         }
 
     def list_rows(self) -> list[dict[str, Any]]:
-        """One row per image: name, iou, limit, boundary_f, pixel_f, frame_iou, found, n_true, n_marked, n_matched."""
+        """One row per image: name, iou, limit, boundary_f, f_2px, frame_iou, found, n_true, n_marked, n_matched."""
         rows = []
         for image in self.images:
             row = asdict(image)
-            del row["pixels"]
+            del row["pixels"], row["detections"]
             instances = row.pop("instances") or dict.fromkeys(("n_true", "n_marked", "n_matched"))
-            row["pixel_f"] = None if image.pixels is None else image.pixels.f
+            row["f_2px"] = None if image.pixels is None else image.pixels.f
             rows.append({**row, "found": int(image.iou > self.threshold), **instances})
         return rows
 
@@ -169,49 +184,14 @@ def _average(figures: Iterable[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def evaluate(
-    run: Run | Path | str,
+def evaluate_run(
+    run: Run,
     truth: Path | str,
-    *,
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> Evaluation:
-    """Masks of a run against truth: CorLoc, IoU, AP and boundaries.
-
-    Parameters
-    ----------
-    run : Run, path or str
-        A finished run, or its folder.
-    truth : path or str
-        A folder of masks or boxes, or a file of annotations; ``docs/evaluate.md`` lists the kinds.
-    label : str, optional
-        The class that counts, where the truth has several.
-    threshold : float
-        Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
-    progress : callable, optional
-        As for `annotate`.
-
-    Returns
-    -------
-    Evaluation
-
-    Examples
-    --------
-    >>> import segvote
-    >>> figures = segvote.evaluate("out", "masks").to_dict()
-    >>> figures["n_images"], figures["miou"] <= figures["limit_miou"]
-    (6, True)
-    """
-    with (
-        choose_progress(progress) as report,
-        open_run(run, report) as folder,
-        open_folders([truth], progress=report) as ((known,), _),
-    ):
-        return _evaluate_run(folder if isinstance(folder, Run) else Run(folder), known, label, threshold, report)
-
-
-def _evaluate_run(run: Run, truth: Path | str, label: str | None, threshold: float, progress: Progress) -> Evaluation:
+    """Masks of a run against truth; see `segvote.evaluate`."""
     videos, images = find_run_truth(run, list_truth(truth, label))
     measures = {index: partial(_measure_video, run, index, frames) for index, frames in videos.items()}
     divisions = read_divisions(run)
@@ -223,18 +203,24 @@ def _evaluate_run(run: Run, truth: Path | str, label: str | None, threshold: flo
     criterion = "box" if any(isinstance(one, BoxedSegments) for one in counted.values()) else "mask"
     scores = [run.votes["scores"][run.get_slice(index)] for index in counted]
     ranking = rank_segments(scores, list(counted.values()))
-    return Evaluation(results, ranking, threshold, criterion, measure_extents(run, counted, threshold))
+    ious = np.array([result.iou for result in results])
+    return Evaluation(results, ranking, threshold, criterion, measure_extents(run, counted, threshold, ious))
 
 
-def measure_extents(run: Run, counted: Mapping[int, CountedTruth], threshold: float) -> list[ExtentResult]:
-    """CorLoc and mean IoU at every extent, by whole segments; nothing for runs with videos or without extents.
+def measure_extents(
+    run: Run, counted: Mapping[int, CountedTruth], threshold: float, chosen_ious: np.ndarray
+) -> list[ExtentResult]:
+    """CorLoc and mean IoU at every extent; nothing for runs with videos or without extents.
 
-    `counted` is the truth by the number of its image, counted per segment.
+    Those of the run's own extent are by `chosen_ious` of its masks, the others by whole segments. `counted` is the
+    truth by the number of its image, counted per segment.
     """
     results = []
     for level, selected in enumerate(list_selections(run), start=1):
         ious = measure_ious([one.measure(selected[run.get_slice(index)]) for index, one in counted.items()])
-        results.append(ExtentResult(level, measure_corloc(ious, threshold), float(ious.mean()), level == run.extent))
+        is_chosen = level == run.extent
+        ious = chosen_ious if is_chosen else ious
+        results.append(ExtentResult(level, measure_corloc(ious, threshold), float(ious.mean()), is_chosen))
     return results
 
 
@@ -261,7 +247,8 @@ def _measure_image(run: Run, index: int, read: TruthReader, divisions: Divisions
     if truth.mask is None:
         boxes = truth.boxes if truth.boxes is not None else np.empty((0, 4))
         return ImageResult(name, measure_box_overlap(mask, boxes), limit), counted
-    instances = label_instances(mask, divisions.get((name, run.settings.label), ()))
+    instances = label_instances(mask, divisions.get((name, run.settings.label), ()), run.drawing.objects)
+    scores = score_objects(run, index, instances) - run.bags[index].threshold
     mask, instances = (resize_labels(one, truth.mask.shape) for one in (mask, instances))  # type: ignore[arg-type]
     result = ImageResult(
         name,
@@ -270,6 +257,7 @@ def _measure_image(run: Run, index: int, read: TruthReader, divisions: Divisions
         measure_boundary_f(mask, truth.mask) if has_outline(truth.mask) else None,
         instances=match_instances(mask, truth.mask, instances=instances),
         pixels=measure_pixel_agreement(mask, truth.mask),
+        detections=match_detections(mask, truth.mask, instances, scores),
     )
     return result, counted
 

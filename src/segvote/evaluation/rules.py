@@ -14,8 +14,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from segvote.method.table import SegmentTable, smooth_along, weigh_adjacent
-from segvote.run.settings import Settings
-from segvote.steps.vote import decide_votes
+from segvote.pipeline.vote import decide_votes
+from segvote.settings import Settings
 
 RULES = ("common", "own", "printed", "matched")
 
@@ -30,13 +30,13 @@ def decide_by_rules(
     """
     scores, thresholds, common = decide_votes(table, votes, settings)
     twice = vote_twice(table, votes, settings.smoothing)
-    decisions = {
+    selections = {
         "common": common,
         "own": common if settings.finish else _select_own(table, votes, settings.voter, n_matched),
         "printed": common if settings.finish else _select_own(table, twice, settings.voter, n_matched),
         "matched": _select_count(table, votes, n_matched),
     }
-    return scores, thresholds, decisions
+    return scores, thresholds, selections
 
 
 def vote_twice(table: SegmentTable, votes: np.ndarray, share: float) -> np.ndarray:

@@ -16,9 +16,9 @@ import scipy  # ndimage is loaded when used
 from segvote.errors import BadInputError
 from segvote.evaluation.truth import Truth, TruthReader, find_truth
 from segvote.metrics.overlap import find_box, label_by_truth, measure_box_iou
+from segvote.pipeline.video.draw import carry_frames
 from segvote.run.run import Run
 from segvote.run.videos import KeyFrames, list_frame_stems
-from segvote.steps.video.draw import carry_frames
 from segvote.types import WITH
 
 Overlap = tuple[float, float]  # intersection, union

@@ -144,7 +144,9 @@ def _find_class(label: str, label_map: Path) -> int:
         return int(label)
     names = VOC_CLASSES
     if label_map.is_file():
-        lines = [line.split(":")[0] for line in label_map.read_text().splitlines() if not line.startswith("#")]
+        lines = [
+            line.split(":")[0] for line in label_map.read_text("utf-8-sig").splitlines() if not line.startswith("#")
+        ]
         names = lines[1:]  # the first is the background
     if label not in names:
         raise BadInputError(f"expected one of the classes {', '.join(names)}, got {label!r}; or give its number")

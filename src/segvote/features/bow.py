@@ -22,6 +22,7 @@ import numpy as np
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features.base import FeatureExtractor
 from segvote.features.pooling import resize_image
+from segvote.numerics.clusters import learn_centres
 
 N_SAMPLES = 256_000  # descriptors that the words are learned from: more changed the error by less than 1 %
 N_ROUNDS = 10
@@ -129,18 +130,7 @@ def learn_words(descriptors: np.ndarray, n_words: int) -> np.ndarray:
         raise BadInputError(
             f"{n_words} words need as many descriptors, the images gave {len(descriptors)}; add images or set n_words"
         )
-    import faiss
-
-    means = faiss.Kmeans(
-        descriptors.shape[1],
-        n_words,
-        niter=N_ROUNDS,
-        seed=SEED,
-        min_points_per_centroid=1,  # fewer than the default is only a warning on stderr
-        max_points_per_centroid=len(descriptors),
-    )
-    means.train(np.ascontiguousarray(descriptors, np.float32))
-    return np.asarray(means.centroids)
+    return learn_centres(descriptors, n_words)
 
 
 # Dense SIFT ----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ FEATURES = Registry(
         "color": "segvote.features.histograms:ColorFeatures",
         "lbp": "segvote.features.histograms:LbpFeatures",
         "lite0": "segvote.features.networks.lite0:Lite0Features",
-        "vgg19": "segvote.features.networks.vgg19:Vgg19Features",
+        "vgg16": "segvote.features.networks.vgg:Vgg16Features",
+        "vgg19": "segvote.features.networks.vgg:Vgg19Features",
     },
 )
 HUGGING_FACE = "hf:"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from segvote.pipeline.predict import open_model
+from segvote.pipeline.predictor import FALSE_POSITIVE_RATE, Predictor
 from segvote.run.classes import ClassRuns
 from segvote.run.run_folder import RunFolder
-from segvote.steps.predict import open_model
-from segvote.steps.predictor import FALSE_POSITIVE_RATE, Predictor
 
 __all__ = ["FALSE_POSITIVE_RATE", "open_predictors"]
 

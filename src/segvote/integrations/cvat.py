@@ -16,6 +16,7 @@ from PIL import Image
 from segvote.errors import MissingPartError
 from segvote.integrations import FALSE_POSITIVE_RATE, open_predictors
 from segvote.io.encodings.polygons import list_outlines
+from segvote.masks.objects import list_objects
 
 
 def create(model: str, false_positive_rate: float = FALSE_POSITIVE_RATE) -> CvatFunction:
@@ -50,12 +51,14 @@ class CvatFunction:
         shapes = []
         for number, predictor in enumerate(self._predictors.values(), start=1):
             found, mask = predictor.judge(pixels)
-            if mask.any() and found.probability >= (context.conf_threshold or 0.0):
-                if context.conv_mask_to_poly:
-                    rings = [ring.ravel().tolist() for ring in list_outlines(mask)]
-                    shapes += [self._cvat.polygon(number, ring) for ring in rings]
-                else:
-                    shapes.append(self._cvat.mask(number, encode_mask(mask)))
+            if found.probability < (context.conf_threshold or 0.0):
+                continue
+            objects = list_objects(mask, predictor.model.drawing.objects)
+            if context.conv_mask_to_poly:
+                rings = [ring.ravel().tolist() for one in objects for ring in list_outlines(one)]
+                shapes += [self._cvat.polygon(number, ring) for ring in rings]
+            else:
+                shapes += [self._cvat.mask(number, encode_mask(one)) for one in objects if one.any()]
         return shapes
 
 

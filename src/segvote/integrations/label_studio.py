@@ -24,7 +24,8 @@ from segvote.errors import BadInputError, MissingPartError
 from segvote.integrations import FALSE_POSITIVE_RATE, open_predictors
 from segvote.io.encodings.rle import encode_brush
 from segvote.io.images import read_image
-from segvote.steps.predictor import Predictor
+from segvote.masks.objects import list_objects
+from segvote.pipeline.predictor import Predictor
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
@@ -103,16 +104,16 @@ def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tup
     for label, predictor in predictors.items():
         found, mask = predictor.judge(image)
         probabilities.append(found.probability)
-        if mask.any():
+        for one in list_objects(mask, predictor.model.drawing.objects) if mask.any() else ():
             result = {
                 "from_name": names[0],
                 "to_name": names[1],
                 "type": "brushlabels",
-                "original_height": mask.shape[0],
-                "original_width": mask.shape[1],
+                "original_height": one.shape[0],
+                "original_width": one.shape[1],
                 "image_rotation": 0,
                 "score": found.probability,
-                "value": {"brushlabels": [label], "format": "rle", "rle": encode_brush(mask)},
+                "value": {"brushlabels": [label], "format": "rle", "rle": encode_brush(one)},
             }
             results.append(result)
     return {"model_version": f"segvote {__version__}", "result": results, "score": max(probabilities)}

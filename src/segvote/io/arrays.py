@@ -5,6 +5,7 @@ Every member of a zip carries a checksum that is verified on reading.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import threading
@@ -16,10 +17,10 @@ from tokenize import TokenError
 
 import numpy as np
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, InaccessibleFileError
 from segvote.io.decoding import MAX_PIXELS
 from segvote.io.files import atomic_path, open_regular
-from segvote.memory_budget import check_budget, measure_on_disk
+from segvote.limits import check_budget, measure_on_disk
 
 # Label maps shrink nearly as much at the lowest level as at the highest, in a quarter of the time.
 COMPRESS_LEVEL = 1
@@ -32,6 +33,9 @@ DAMAGE = (
     OSError, ValueError, LookupError, EOFError, NotImplementedError, MemoryError, OverflowError, SyntaxError, TypeError,
     RuntimeError, TokenError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+
+# Errors that say nothing about the content of a file.
+INACCESSIBLE = (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO)
 
 
 def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray) -> None:
@@ -69,6 +73,11 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
     except FileNotFoundError as error:
         raise DamagedFileError(f"{path} is missing; run the command that made it again") from error
     except DAMAGE as error:
+        if isinstance(error, OSError) and error.errno in INACCESSIBLE:
+            raise InaccessibleFileError(
+                f"cannot open {path} ({error.strerror}); see to its permissions, to the number of open files or to the "
+                "disk, then run the command again"
+            ) from error
         raise DamagedFileError(f"{path} is damaged ({error}); delete it and run the command again") from error
 
 

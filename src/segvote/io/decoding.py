@@ -156,6 +156,15 @@ def count_pages(path: Path) -> int:
         return 1
 
 
+def count_frames(path: Path) -> int:
+    """Frames of an animated GIF, PNG or WebP file; 1 where they cannot be counted."""
+    try:
+        with open_picture(path) as picture:
+            return int(getattr(picture, "n_frames", 1))
+    except Exception:  # a damaged file raises anything; the same file is refused with a reason when it is read
+        return 1
+
+
 def _open_tiff_page(path: Path, view: PictureView, max_pixels: int) -> Image.Image:
     """A page as a picture of bytes, of many channels the first three."""
     import tifffile

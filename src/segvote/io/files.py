@@ -14,9 +14,11 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+
+from filelock import AcquireReturnProxy, FileLock, Timeout
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnwritableFileError
 from segvote.io.names import PERCENT
@@ -24,7 +26,10 @@ from segvote.io.names import PERCENT
 _PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
 _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # long enough not to match files of other programs
 _LOCK = ".lock"
-_NO_LINK, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)  # Windows has neither
+# Seconds between attempts to replace a file: Windows refuses while a reader or a virus scanner has it open.
+_PAUSES = (0.01, 0.03, 0.1, 0.3, 1.0) if os.name == "nt" else ()
+_HAS_JUNCTIONS = os.name == "nt"
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # Windows has none
 
 
 def open_regular(path: Path | str) -> io.BufferedReader:
@@ -75,7 +80,7 @@ def atomic_path(path: Path | str, durable: bool = True) -> Iterator[Path]:
             yield temporary
             if durable:
                 _flush(temporary, os.O_RDWR)
-            os.replace(temporary, path)
+            _replace(temporary, path)
         except BaseException:  # Ctrl-C included
             with contextlib.suppress(OSError):  # the first error is the one to report
                 temporary.unlink(missing_ok=True)
@@ -84,6 +89,16 @@ def atomic_path(path: Path | str, durable: bool = True) -> Iterator[Path]:
         # Windows cannot open a folder, some network file systems cannot flush one; the rename is atomic all the same.
         with contextlib.suppress(OSError):
             _flush(path.parent, os.O_RDONLY)
+
+
+def _replace(temporary: Path, path: Path) -> None:
+    """Rename, again after each of the pauses where it is refused."""
+    for pause in _PAUSES:
+        with contextlib.suppress(PermissionError):
+            os.replace(temporary, path)
+            return
+        time.sleep(pause)
+    os.replace(temporary, path)
 
 
 def _flush(path: Path, mode: int) -> None:
@@ -150,43 +165,47 @@ def remove_leftovers(folder: Path | str) -> int:
 @contextlib.contextmanager
 def hold_folder(path: Path) -> Iterator[None]:
     """Hold a folder, which is made if need be; another process that tries meanwhile gets `BusyRunError`."""
-    with _open_lock(path / _LOCK) as file:
-        if not _try_lock(file.fileno()):
-            raise BusyRunError(
-                f"another segvote is writing to {path}; wait for it, stop it, or choose another -o folder"
-            )
-        folders = (Path(root, name) for root, names, _ in os.walk(path) for name in names)
-        refuse_links([*path.iterdir(), *folders], path)
+    with _take_lock(path):
+        refuse_links(path)
         remove_leftovers(path)
         yield
 
 
-def _open_lock(path: Path) -> BinaryIO:
-    """Open the lock's file, not the target of a link in its place, which may lie outside the folder."""
+def _take_lock(folder: Path) -> AcquireReturnProxy:
+    """Lock the file, not the target of a link in its place; the system unlocks it when the process ends."""
+    # Not of one thread: the thread that leaves the block need not be the one that entered it.
+    lock = FileLock(folder / _LOCK, blocking=False, thread_local=False)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK | _NO_WAIT, 0o644), "r+b", buffering=0)
+        folder.mkdir(parents=True, exist_ok=True)
+        return lock.acquire()
+    except Timeout as error:
+        raise BusyRunError(
+            f"another segvote is writing to {folder}; wait for it, stop it, or choose another -o folder"
+        ) from error
     except OSError as error:
-        raise BadInputError(f"cannot write to {path.parent} ({error.strerror}); choose another -o folder") from error
+        raise BadInputError(f"cannot write to {folder} ({error.strerror}); choose another -o folder") from error
 
 
-def _try_lock(descriptor: int) -> bool:
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def refuse_links(folder: Path) -> None:
+    """Raise for a link anywhere in a folder that leads out of it: an untrusted run must not read or write elsewhere."""
+    for entry in _list_entries(folder):
+        if _is_link(entry) and not Path(entry.path).resolve().is_relative_to(folder.resolve()):
+            raise BadInputError(f"{entry.path} is a link out of the run folder; put its target in its place")
 
 
-def refuse_links(entries: Iterable[Path], folder: Path) -> None:
-    """Raise for links out of a folder: writing into an untrusted run must not write anywhere else."""
-    for entry in entries:
-        if entry.is_symlink() and not entry.resolve().is_relative_to(folder.resolve()):
-            raise BadInputError(f"{entry} is a link out of the run folder; put its target in its place")
+def _list_entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    """All files and folders below a folder; links are not followed."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry
+            if not _is_link(entry) and entry.is_dir(follow_symlinks=False):
+                with contextlib.suppress(OSError):  # deleted meanwhile, or not readable: nothing in it is read
+                    yield from _list_entries(entry.path)
+
+
+def _is_link(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a symbolic link, or a junction, which Windows lets every user make."""
+    if entry.is_symlink() or not _HAS_JUNCTIONS:
+        return entry.is_symlink()
+    attributes = getattr(entry.stat(follow_symlinks=False), "st_file_attributes", 0)
+    return bool(attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)

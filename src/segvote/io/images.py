@@ -27,9 +27,10 @@ from segvote.io.decoding import (
     orient,
     read_orientation,
 )
+from segvote.io.own_folders import is_own_folder
 from segvote.io.picture_formats import IMAGE_EXTENSIONS as IMAGE_EXTENSIONS
 from segvote.io.picture_formats import list_readable_extensions, split_view
-from segvote.kernels.pixels import resize_labels as resize_labels
+from segvote.numerics.pixels import resize_labels as resize_labels
 
 # How much smaller and larger than it was asked for a small picture may be, if that spares scaling it.
 CLOSE_ENOUGH = (0.88, 1.1)
@@ -40,7 +41,8 @@ SEEN = 896
 def list_images(folder: Path | str, extensions: Container[str] | None = None) -> list[Path]:
     """Files below `folder` by extension, those of images unless given, sorted by their path below it.
 
-    Hidden files and folders are left out. Linked folders are followed, each folder once, so links in a circle end.
+    Hidden files and folders are left out, and folders that segvote wrote. Linked folders are followed, each folder
+    once, so links in a circle end.
     Links to nothing, pipes and devices are listed: reading them gives the reason, so no image is missing silently.
     """
     folder = Path(folder)
@@ -51,11 +53,10 @@ def list_images(folder: Path | str, extensions: Container[str] | None = None) ->
     found: list[Path] = []
     visited = set()
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse_unlisted):
-        status = os.stat(root)
-        if (status.st_dev, status.st_ino) in visited:
+        if (identity := _identify(root)) in visited or (root != str(folder) and is_own_folder(root)):
             folders.clear()
             continue
-        visited.add((status.st_dev, status.st_ino))
+        visited.add(identity)
         # Real folders first: a link to one of them must not take its place in the listing.
         folders[:] = sorted(_list_visible(folders), key=lambda name: (os.path.islink(os.path.join(root, name)), name))
         found += [
@@ -64,6 +65,12 @@ def list_images(folder: Path | str, extensions: Container[str] | None = None) ->
             if os.path.splitext(name)[1].lower() in (extensions or list_readable_extensions())
         ]
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def _identify(folder: str) -> tuple[int, int] | str:
+    """Device and inode of a folder; its real path on file systems of Windows that number no files."""
+    status = os.stat(folder)
+    return (status.st_dev, status.st_ino) if status.st_ino else os.path.realpath(folder)
 
 
 def _list_visible(names: list[str]) -> list[str]:
@@ -168,3 +175,8 @@ def _convert_to_rgb(picture: Image.Image) -> Image.Image:
         picture = picture.convert("RGBA")
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     return picture.convert("RGB")
+
+
+def read_picture(path: Path, longest: int) -> np.ndarray:
+    """(h, w, 3) uint8: an image file, its longer side at most `longest` pixels."""
+    return resize_image(read_enough(path, max(longest, 2 * SEEN))[0], longest)

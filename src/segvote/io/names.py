@@ -25,6 +25,9 @@ N_KEPT = 48  # letters of a step that is too long
 _ODD = "\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff"
 _FIND_ODD, _FIND_ENCODED = re.compile(f"[{_ODD}]"), re.compile(f"[%{_ODD}]")
 
+# Unicode categories: controls, formats (such as text direction), surrogates, line and paragraph separators.
+_STRANGE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
 
 def encode_name(name: str) -> str:
     r"""A path as text that every format and page can hold; a step that grows too long for a disk is shortened.
@@ -147,6 +150,20 @@ def check_name(name: str) -> str:
     if leads_out or not path.name:
         raise BadInputError(f"expected an image name below its folder, with forward slashes, got {name!r}; rename it")
     return name
+
+
+def make_plain(text: object) -> str:
+    r"""One line without terminal control characters, which are written as ``\n`` and ``\x1b``.
+
+    Examples
+    --------
+    >>> make_plain("two\nlines")
+    'two\\nlines'
+    """
+    return "".join(
+        one.encode("unicode_escape").decode("ascii") if unicodedata.category(one) in _STRANGE else one
+        for one in str(text)
+    )
 
 
 def _percent(text: str) -> str:

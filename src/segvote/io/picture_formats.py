@@ -91,6 +91,7 @@ BITS, PERCENTILE = "bits", "percentile"
 # percentile of every image and channel.
 WINDOWS = (BITS, PERCENTILE)
 TIFF_EXTENSIONS = (".tif", ".tiff")
+ANIMATED_EXTENSIONS = (".gif", ".png", ".webp")
 
 _VIEW = re.compile(rf"(?P<stem>.+)\[(?P<page>\d+)?(?:;?w=(?P<window>{PERCENTILE}))?\]")
 

@@ -30,6 +30,8 @@ def draw_progress(check: Callable[[], None] = lambda: None, console: Console | N
             check()
             if step not in tasks:
                 tasks[step] = bar.add_task(step, total=total)
+            elif done == 0:  # a second look takes the same steps: each has one bar, with its own time left
+                bar.reset(tasks[step], total=total)  # type: ignore[arg-type]
             bar.update(tasks[step], completed=done, total=total)  # type: ignore[arg-type]
 
         yield report

@@ -37,12 +37,12 @@ def find_local_path(path_or_uri: Path | str) -> Path:
     if not is_uri(path_or_uri):
         return Path(path_or_uri)
     store, path = _split(str(path_or_uri))
-    return _find_cache() / quote(store, safe="") / path
+    return _find_copies() / quote(store, safe="") / path
 
 
 def name_path_or_uri(path: Path | str) -> str:
     """The full path of a folder, or the address of which it is the local copy."""
-    path, cache = Path(path).resolve(), _find_cache()
+    path, cache = Path(path).resolve(), _find_copies()
     parts = path.relative_to(cache).parts if path.is_relative_to(cache) else ()
     return unquote(parts[0]) + "/".join(parts[1:]) if len(parts) > 1 else str(path)
 
@@ -88,7 +88,7 @@ class _LocalCopy:
 
     def __init__(self, uri: str) -> None:
         self.uri, self.path = "".join(_split(uri)), find_local_path(uri)
-        self.state = _find_cache() / ".state" / quote(self.uri, safe="")
+        self.state = _find_copies() / ".state" / quote(self.uri, safe="")
         self.unsent = self.state / "unsent"  # exists while the copy may hold work which the store has not
         self._files, self._root = _open_store(self.uri)
 
@@ -195,8 +195,13 @@ def _split(uri: str) -> tuple[str, str]:
     return match[1].lower(), match[2]
 
 
-def _find_cache() -> Path:
-    return (Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "segvote") / "stores").resolve()
+def find_cache() -> Path:
+    """The folder of local copies: ``SEGVOTE_CACHE``, or one in the user's home."""
+    return Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "segvote").resolve()
+
+
+def _find_copies() -> Path:
+    return find_cache() / "stores"
 
 
 def _read_version(info: dict[str, Any]) -> tuple[int, float]:

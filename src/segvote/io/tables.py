@@ -34,6 +34,7 @@ Whole = Annotated[int, msgspec.Meta(ge=-MAX_WHOLE, le=MAX_WHOLE)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_WHOLE)]
 Size = Annotated[int, msgspec.Meta(ge=1, le=MAX_WHOLE)]
 Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+_FORMULA = ("=", "+", "-", "@", "\t")  # a cell of a spreadsheet that begins so is executed
 _BOUNDED: dict[Any, Any] = {int: Whole, float: Finite}
 
 Kind = TypeVar("Kind")
@@ -97,7 +98,10 @@ def _make_schema(kind: Any) -> type[msgspec.Struct]:
 
 
 def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> None:
-    """Write a table with a header line, whole or not at all; a missing or None value is an empty cell."""
+    """Write a table with a header line, whole or not at all; a missing or None value is an empty cell.
+
+    Text that a spreadsheet would execute as a formula, such as a file name ``=1+1.png``, has an apostrophe before it.
+    """
     columns = list(columns)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -139,4 +143,6 @@ def _format_cell(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         raise BadInputError(f"a table holds finite numbers only, got {value}; write None for a missing value")
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
     return "" if value is None else value

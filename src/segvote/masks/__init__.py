@@ -2,22 +2,20 @@
 
 from segvote.masks.drawing import (
     WAYS,
-    Decided,
     Drawing,
     apply_user_labels,
-    check_way,
     draw_mask,
     scale_heat,
 )
+from segvote.masks.objects import OBJECTS
 from segvote.masks.sharpen import Superpixels
 
 __all__ = [
+    "OBJECTS",
     "WAYS",
-    "Decided",
     "Drawing",
     "Superpixels",
     "apply_user_labels",
-    "check_way",
     "draw_mask",
     "scale_heat",
 ]

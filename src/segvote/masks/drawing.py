@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from segvote.errors import UnknownNameError
-from segvote.kernels.pixels import convert_to_lab, resize_labels
 from segvote.masks.lines import FILTERS, LINE_SIZE, LineFilter, draw_lines
 from segvote.masks.outline import refine_outline
 from segvote.masks.sharpen import Superpixels, sharpen
+from segvote.numerics.pixels import convert_to_lab, resize_labels
+from segvote.selection import Selection
 
 # Values of the option --draw.
 WAYS = {
@@ -41,20 +41,15 @@ class Drawing:
     filter: LineFilter = FILTERS[0]
     low: float = 0.0
     high: float = 0.0
+    # Of regions, see `segvote.masks.pieces`: the area-weighted median of their pieces, as a share of the image.
+    typical_piece: float = 0.0
+    # What the single objects of a mask are: one, touching or pieces, see `segvote.masks.objects`.
+    objects: str = "pieces"
+    objects_reason: str = ""  # for the report
     # The network that redraws regions, see `segvote.features.networks.sam`; empty: none.
     refine: str = ""
     refine_sha256: str = ""
     device: str = ""
-
-
-@dataclass(frozen=True)
-class Decided:
-    """Result of the vote for the segments of one image."""
-
-    labels: np.ndarray  # (h, w) label map at working size
-    heat: np.ndarray  # (n_segments,) in [0, 1], above one half where a segment is selected
-    selected: np.ndarray  # (n_segments,) bool
-    user_labels: np.ndarray  # (n_segments,) -1 or the user label, 0 or 1
 
 
 def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) -> np.ndarray:
@@ -65,52 +60,47 @@ def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) ->
 
 
 def draw_mask(
-    decided: Decided, superpixels: Superpixels | None, drawing: Drawing, size: int, read_picture: PictureReader
+    selection: Selection,
+    labels: np.ndarray,
+    heat: np.ndarray,
+    superpixels: Superpixels | None,
+    drawing: Drawing,
+    size: int,
+    read_picture: PictureReader,
 ) -> np.ndarray:
     """(h, w) bool: the mask of an image whose longer side is `size`, at working size or larger, up to `DRAWN_SIZE`.
 
-    Regions are drawn along superpixels; without them, whole segments. The picture is read only where its pixels are
-    needed.
+    The selection is that of the image, `labels` (h, w) the label map of its segments at working size, `heat`
+    (n_segments,) their scores of `scale_heat`. Regions are drawn along superpixels; without them, whole segments. The
+    picture is read only where its pixels are needed.
     """
-    if drawing.way == "segments" or superpixels is None or not decided.selected.any():
-        return decided.selected.take(decided.labels)
+    if drawing.way == "segments" or superpixels is None or not selection.selected.any():
+        return selection.selected.take(labels)
     if drawing.way == "lines":
-        lines = _draw_lines(decided, drawing, read_picture)
+        lines = _draw_lines(selection, labels, drawing, read_picture)
         if lines.any():
             return lines
-    return _draw_regions(decided, superpixels, size, read_picture)
-
-
-def _draw_regions(decided: Decided, found: Superpixels, size: int, read_picture: PictureReader) -> np.ndarray:
-    labels = decided.labels
-    heat = np.bincount(found.labels.ravel(), weights=decided.heat.take(labels).ravel()) / found.areas
-    coarse = apply_user_labels(sharpen(found, heat).take(found.labels), decided)
+    shares = np.bincount(superpixels.labels.ravel(), weights=heat.take(labels).ravel()) / superpixels.areas
+    coarse = apply_user_labels(sharpen(superpixels, shares).take(superpixels.labels), labels, selection.user_labels)
     if min(size, DRAWN_SIZE) <= max(labels.shape):
         return coarse
     fine = refine_outline(convert_to_lab(read_picture(DRAWN_SIZE)), coarse)
-    return apply_user_labels(fine, decided)
+    return apply_user_labels(fine, labels, selection.user_labels)
 
 
-def _draw_lines(decided: Decided, drawing: Drawing, read_picture: PictureReader) -> np.ndarray:
-    lab = convert_to_lab(read_picture(LINE_SIZE))
-    labels, user_labels = resize_labels(decided.labels, lab.shape[:2]), decided.user_labels
-    lines = draw_lines(lab, decided.selected.take(labels), drawing.filter, drawing.low, drawing.high)
+def _draw_lines(selection: Selection, labels: np.ndarray, drawing: Drawing, read_picture: PictureReader) -> np.ndarray:
+    lab, user_labels = convert_to_lab(read_picture(LINE_SIZE)), selection.user_labels
+    labels = resize_labels(labels, lab.shape[:2])
+    lines = draw_lines(lab, selection.selected.take(labels), drawing.filter, drawing.low, drawing.high)
     # Background by user label has no lines; object by user label is the segment's lines, or all of it if it has none.
     has_lines = np.bincount(labels[lines], minlength=len(user_labels)) > 0
     lines &= (user_labels != 0).take(labels)
     return lines | ((user_labels == 1) & ~has_lines).take(labels)
 
 
-def apply_user_labels(mask: np.ndarray, decided: Decided) -> np.ndarray:
-    """The mask (h, w) bool with the user labels of segments."""
-    if (decided.user_labels < 0).all():
+def apply_user_labels(mask: np.ndarray, labels: np.ndarray, user_labels: np.ndarray) -> np.ndarray:
+    """The mask (h, w) bool with the user labels (n_segments,) of the segments of a label map (h', w')."""
+    if (user_labels < 0).all():
         return mask
-    known = decided.user_labels.take(resize_labels(decided.labels, mask.shape))  # type: ignore[arg-type]
+    known = user_labels.take(resize_labels(labels, mask.shape))  # type: ignore[arg-type]
     return np.where(known >= 0, known == 1, mask)
-
-
-def check_way(way: str) -> str:
-    """Return the name of a way of drawing if it is known."""
-    if way not in WAYS:
-        raise UnknownNameError(f"unknown way of drawing {way!r}; the known ones are: {', '.join(WAYS)}")
-    return way

@@ -14,6 +14,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
+from segvote.numerics.auc import measure_auc
+
 # Weight of a boundary without an edge, against the heat of a superpixel of mean area.
 SMOOTHNESS = 2.0
 # Lab distance at which a colour difference counts as an edge, and at which two colours count as alike.
@@ -70,7 +72,7 @@ def weigh_colours(superpixels: Superpixels, heat: np.ndarray) -> np.ndarray:
     shares = sum_alike(superpixels.colours, superpixels.segments, masses / masses.sum(axis=0)) + 1e-7
     ratio = np.clip(np.log(shares[:, 0] / shares[:, 1]), -MOST_COLOUR, MOST_COLOUR)
     low, high = AGREEMENT
-    trust = np.clip((measure_agreement(ratio, is_warm) - low) / (high - low), 0, 1)
+    trust = np.clip((measure_auc(ratio, is_warm) - low) / (high - low), 0, 1)
     return trust * ratio
 
 
@@ -106,15 +108,6 @@ def _cut_between(segments: np.ndarray) -> list[tuple[int, int]]:
     # The last segment end in each stretch of rows.
     ends = ends[np.append(np.diff(ends // N_ROWS) > 0, True)]
     return list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
-
-
-def measure_agreement(evidence: np.ndarray, is_warm: np.ndarray) -> float:
-    """Probability that a warm superpixel has more evidence than a cold one (AUC)."""
-    from scipy.stats import rankdata  # takes half a second to import
-
-    n_warm = int(is_warm.sum())
-    n_pairs = rankdata(evidence)[is_warm].sum() - n_warm * (n_warm + 1) / 2
-    return float(n_pairs / (n_warm * (len(is_warm) - n_warm)))
 
 
 def cut_graph(evidence: np.ndarray, edges: np.ndarray, costs: np.ndarray) -> np.ndarray:

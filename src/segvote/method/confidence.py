@@ -1,4 +1,4 @@
-"""Confidence in a vote, estimated without masks; a second vote where it is not sure.
+"""Confidence in a vote, estimated without masks: a value, and what limits it.
 
 Signs, each in [0, 1], are multiplied. *Separability*: Otsu's two classes explain the scores of an image. *Agreement*:
 walks under different hypotheses end in the same selection. *Contrast*: the outlines follow edges of the pictures.
@@ -10,29 +10,24 @@ object, too. A permutation test caps the product: a value that shuffled folders 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from segvote.method.decide import (
-    measure_consistency,
+from segvote.method.consistency import (
     measure_outline_contrast,
     measure_overlap,
-    select,
-    select_separable,
+    measure_power,
+    measure_separability,
 )
-from segvote.method.graph import search_stretched_graph
-from segvote.method.held_out import measure_power
-from segvote.method.hypotheses import Hypothesis, VoteParams, value_contrast
+from segvote.method.permutation import PermutationTest, run_permutation_test
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, measure_separability, score_held_out, vote
+from segvote.method.vote import Vote
 
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
-LOW, HIGH = 0.35, 0.65
-# Below this a second opinion and a closer look are worth their time: some way above "high", which is a promise about
-# masks.
+LOW, HIGH = 0.35, 0.68
+# Below this a second vote and a closer look are worth their time: deliberately higher than `HIGH`, which is a claim
+# about mask quality.
 UNSURE = 0.75
 # From here on the mask of an image should be looked at.
 UNCERTAIN = 0.5
@@ -57,57 +52,8 @@ N_CELLS = 8  # of a position map, along each side
 EVIDENCE_SHARE = 0.02
 # An object of fewer segments than this is small for them.
 FEW_SEGMENTS = 5
-# Of the permutation test: 19 shuffles, so that the smallest p-value is 0.05; rounds of a walk, and exponents tried on
-# its votes, fewer than in a vote.
-N_SHUFFLES, N_SHUFFLED_STEPS, SHUFFLED_POWERS = 19, 12, (1.0, 0.5, 0.25)
-SEED = 0
-# Of a second vote, which costs a search of its own: from so many segments on there are enough images for the first.
-MOST_SEGMENTS = 50_000
-# Two selections that overlap by less are of different objects.
-SAME_OBJECT = 0.5
-# Worth of a selection that is not connected to the image border, in self-consistency.
-APART_WEIGHT = 0.3
-# How much better than the first the second vote has to be, in self-consistency.
-MARGIN = 0.05
-
-REASONS = {
-    "few": (
-        "too few images: so few share something by chance",
-        "add images until each folder has ten or more",
-    ),
-    "chance": (
-        "shuffled folders agree as well as these: any two folders could have given this result",
-        "check that every WITH image shows the object and no WITHOUT image does, or add images",
-    ),
-    "place": (
-        "the selection lies at the same place in nearly every image: a frame, a logo, a lamp?",
-        "crop the images, or add WITHOUT images that show the same there",
-    ),
-    "alike": (
-        "the folders look alike: images left out of the vote are not put into the right one",
-        "check that every WITH image shows the object and no WITHOUT image does, or add images",
-    ),
-    "small": (
-        "the object is about as small as one segment",
-        "give larger images, or look closer: --detail fine",
-    ),
-    "scene": (
-        "different assumptions about the background select different things: the folders may differ by scene",
-        "add WITHOUT images of the same places without the object, or correct a few segments in `segvote review`",
-    ),
-    "background": (
-        "what surrounds the object is nowhere in the WITHOUT images: the folders differ by scene",
-        "add WITHOUT images of the same places without the object",
-    ),
-    "repeats": (
-        "nothing repeats clearly: the scores of object and background overlap",
-        "add images of the object that look alike, or correct a few segments in `segvote review`",
-    ),
-    "outlines": (
-        "the outlines do not follow edges of the pictures",
-        "look at the masks; more segments (--n-segments) may follow the object better",
-    ),
-}
+# What limits a confidence: caps, then signs. Their texts are in `segvote.run.advice`.
+CAUSES = ("few", "chance", "place", "scene", "rival", "extent", "alike", "small", "repeats", "outlines", "background")
 
 
 @dataclass(frozen=True)
@@ -128,8 +74,8 @@ class Confidence:
     # Other figures
     place: float = np.nan  # mean cosine of the position maps of two images, in [0, 1]
     size: float = np.nan  # segments of the mean size that the object covers in the median image
-    contradicted: bool = False  # whether this is a second opinion that contradicts the first
-    cause: str = ""  # the weakest sign or the cap, a key of `REASONS`; "" where the confidence is high
+    contradicted: bool = False  # whether this is a second vote that contradicts the first
+    cause: str = ""  # the weakest sign or the cap, one of `CAUSES`; "" where the confidence is high
 
     @property
     def level(self) -> str:
@@ -157,99 +103,55 @@ class Confidence:
         """
         return self.separability * self.contrast * self.power
 
-    @property
-    def reason(self) -> str:
-        """Why it is not high, in a few words."""
-        return REASONS[self.cause][0] if self.cause else ""
-
-    @property
-    def advice(self) -> str:
-        """The one thing to try."""
-        return REASONS[self.cause][1] if self.cause else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For `run.json`; empty for another voter than the method."""
-        if np.isnan(self.value):
-            return {}
-        figures = {name: round(value, 4) for name, value in asdict(self).items() if isinstance(value, float)}
-        words = {"cause": self.cause, "reason": self.reason, "advice": self.advice}
-        return {"level": self.level, **figures, "contradicted": self.contradicted, **words}
+    def list_figures(self) -> dict[str, float]:
+        """All numbers, rounded, by name."""
+        return {name: round(value, 4) for name, value in asdict(self).items() if isinstance(value, float)}
 
 
-def vote_and_judge(
-    table: SegmentTable, graph: sparse.csr_matrix, params: VoteParams = VoteParams()
-) -> tuple[Vote, Confidence]:
-    """Hold the vote, judge it, and hold a second one where the first is not sure; parameters as for `vote`.
-
-    Neighbours are near each other by all their features, and with few images most of that is scene: dogs on lawns
-    against cats indoors end in the lawn. The second vote walks over neighbours in features stretched along the
-    direction that separates *with* from *without* segments. That direction has seen the folder labels, so the second
-    vote is judged on the neighbours as they were, and replaces the first only where it contradicts it and is better.
-    """
-    first = vote(table, graph, params)
-    test = run_permutation_test(first)
-    confidence = measure_confidence(first, test)
-    # Where *with* images may be without the object, the labels of the folders separate too little.
-    if confidence.value >= UNSURE or params.allow_empty or len(table) > MOST_SEGMENTS:
-        return first, confidence
-    stretched = search_stretched_graph(table, params.n_neighbors)
-    second = vote(table, graph, params, connectivity=first.connectivity, walk_graph=stretched)
-    if not is_overruled(first, second):
-        return first, confidence
-    return second, measure_confidence(second, test, contradicted=True)
-
-
-def is_overruled(first: Vote, second: Vote) -> bool:
-    """Whether another vote on the same segments selects another object, and is clearly better."""
-    overlap = measure_overlap(first.table.areas, first.selected, second.selected)
-    return overlap < SAME_OBJECT and judge_vote(second) > judge_vote(first) + MARGIN
-
-
-def judge_vote(found: Vote) -> float:
-    """Judgement of the best selection of the hypotheses, on the neighbours as they are.
-
-    Self-consistency times the root of the walks' mutual overlap, plus the worth of the contrast of the outlines, and of
-    the part of the selection that is not connected to the image border.
-    """
-    assert found.agreement is not None
-    table, selections = found.table, found.agreement.selections
-    areas, judged = table.areas * table.is_candidate, []
-    for index, (selected, consistency) in enumerate(zip(selections, found.agreement.consistencies, strict=True)):
-        others = np.delete(selections, index, axis=0)
-        mutual = float(np.mean([measure_overlap(areas, selected, other) for other in others])) if len(others) else 1.0
-        apart = 1 - float(np.average(found.connectivity[selected], weights=areas[selected]))
-        worth = value_contrast(table, selected, found.params) + APART_WEIGHT * apart
-        judged.append(consistency * mutual**0.5 + worth)
-    return max(judged)
-
-
-def measure_confidence(found: Vote, test: PermutationTest | None = None, contradicted: bool = False) -> Confidence:
+def measure_confidence(vote: Vote, test: PermutationTest | None = None, contradicted: bool = False) -> Confidence:
     """Confidence in a vote without user labels; the permutation test of the same folders may be known already.
 
-    A second opinion that contradicts the first is not called high.
+    A second vote that contradicts the first is not called high.
     """
-    if found.agreement is None:
-        return Confidence(np.nan)
-    table, selected = found.table, found.selected
-    test = run_permutation_test(found) if test is None else test
-    held_out = table.smooth(score_held_out(found), found.params.smoothing)
-    overlaps = [measure_overlap(table.areas, one, selected) for one in found.agreement.selections]
-    signs = {
-        "separability": float(np.mean(measure_separability(table, found.scores))),
-        "agreement": float(np.mean(overlaps)),
-        "contrast": measure_contrast_sign(table, selected),
-        # Images excluded as likely mislabelled count too: leaving them out would flatter folders that differ by chance.
-        "power": measure_power(table.measure_top(held_out, EVIDENCE_SHARE), table.positive),
-        "shared": _measure_shared(found),
-    }
+    table, selected = vote.table, vote.selection.selected
+    test = run_permutation_test(vote) if test is None else test
+    signs = _measure_signs(vote)
     # Segments of the mean size that the selection covers in each image.
     sizes = table.sum_by_image(table.shares * selected) * np.diff(table.offsets)
     size, place = float(np.median(sizes[table.positive])), measure_place(table, selected)
     caps = _list_caps(table.bag_labels, test, place, contradicted)
     value = min(float(np.prod(list(signs.values()))), *caps.values())
-    cause = "" if value >= HIGH else _find_cause(value, signs, size, caps)
-    tested = {"p_value": test.p_value, "consistency": test.observed, "shuffled": test.mean}
-    return Confidence(value, **signs, **tested, place=place, size=size, contradicted=contradicted, cause=cause)
+    return Confidence(
+        value,
+        **signs,
+        p_value=test.p_value,
+        consistency=test.observed,
+        shuffled=test.mean,
+        place=place,
+        size=size,
+        contradicted=contradicted,
+        cause="" if value >= HIGH else _find_cause(value, signs, size, caps),
+    )
+
+
+def _measure_signs(vote: Vote) -> dict[str, float]:
+    """Each sign by its name in `Confidence`."""
+    table, selected = vote.table, vote.selection.selected
+    held_out = table.smooth(vote.score_held_out(), vote.inputs.params.smoothing)
+    overlaps = [measure_overlap(table.areas, walked, selected) for walked in vote.diagnostics.hypotheses.selections]
+    return {
+        "separability": float(np.mean(measure_separability(table, vote.selection.scores))),
+        "agreement": float(np.mean(overlaps)),
+        "contrast": measure_contrast_sign(table, selected),
+        # Images excluded as likely mislabelled count too: leaving them out would flatter folders that differ by chance.
+        "power": measure_power(table.measure_top(held_out, EVIDENCE_SHARE), table.positive),
+        "shared": _measure_shared(vote),
+    }
+
+
+def cap(confidence: Confidence, cause: str) -> Confidence:
+    """The confidence, fair at most for this cause."""
+    return replace(confidence, value=HIGH - 1e-4, cause=cause) if confidence.value >= HIGH else confidence
 
 
 def _list_caps(bag_labels: np.ndarray, test: PermutationTest, place: float, contradicted: bool) -> dict[str, float]:
@@ -287,13 +189,13 @@ def measure_contrast_sign(table: SegmentTable, selected: np.ndarray) -> float:
     return float(np.clip(np.log(contrast) / np.log(CLEAR_CONTRAST), 0.0, 1.0))
 
 
-def _measure_shared(found: Vote) -> float:
+def _measure_shared(vote: Vote) -> float:
     """Whether the unselected part of *with* images has neighbours in *without* images, in [`NOT_SHARED`, 1]."""
-    table = found.table
-    rest = table.is_candidate & ~found.selected
+    table = vote.table
+    rest = table.is_candidate & ~vote.selection.selected
     if not rest.any():
         return NOT_SHARED
-    shares = (found.counted_graph @ (~table.is_candidate).astype(np.float64))[rest]
+    shares = (vote.electorate.graph @ (~table.is_candidate).astype(np.float64))[rest]
     part = float(np.average(shares, weights=table.areas[rest]))
     return NOT_SHARED + (1 - NOT_SHARED) * min(part / SHARED, 1.0)
 
@@ -314,79 +216,3 @@ def measure_place(table: SegmentTable, selected: np.ndarray) -> float:
     maps /= np.linalg.norm(maps, axis=1, keepdims=True)
     total = maps.sum(axis=0)
     return float((total @ total - len(maps)) / (len(maps) * (len(maps) - 1)))
-
-
-# Permutation test -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PermutationTest:
-    """Highest self-consistency over the hypotheses, with the folder labels as they are and with shuffled ones.
-
-    Walks of a few rounds and one re-vote are held for all labellings alike, as the columns of one matrix.
-    """
-
-    observed: float
-    shuffled: np.ndarray  # (n_shuffles,)
-
-    @property
-    def p_value(self) -> float:
-        """Share of labellings, the real one among them, that are as consistent as the real one."""
-        return float((1 + (self.shuffled >= self.observed).sum()) / (1 + len(self.shuffled)))
-
-    @property
-    def mean(self) -> float:
-        """Mean self-consistency of shuffled labels."""
-        return float(self.shuffled.mean())
-
-    @property
-    def gain(self) -> float:
-        """(observed - mean) / (1 - mean): self-consistency corrected for chance, at least 0, as Cohen's kappa is."""
-        return max(0.0, (self.observed - self.mean) / max(1 - self.mean, 1e-9))
-
-
-def run_permutation_test(found: Vote, n_shuffles: int = N_SHUFFLES) -> PermutationTest:
-    """Hold the vote with shuffled folder labels on the same graph; images of one bag keep the same label."""
-    labels = shuffle_labels(found.table, n_shuffles)
-    scores = np.max([_measure_labellings(found, labels, one) for one in found.params.hypotheses], axis=0)
-    return PermutationTest(float(scores[0]), scores[1:])
-
-
-def shuffle_labels(table: SegmentTable, n_shuffles: int) -> np.ndarray:
-    """(n_images, 1 + n_shuffles) bool: the labels as they are, and shuffled over bags."""
-    rng, labels = np.random.default_rng(SEED), table.bag_labels
-    return np.stack([labels, *(rng.permutation(labels) for _ in range(n_shuffles))], axis=1)[table.image_bags]
-
-
-def _measure_labellings(found: Vote, labels: np.ndarray, hypothesis: Hypothesis) -> np.ndarray:
-    """(n_labellings,) self-consistency of the selections of one hypothesis, by labels (n_images, n_labellings)."""
-    table, part = found.table, found.params.smoothing
-    tables = [replace(table, positive=column) for column in labels.T]
-    votes = walk_all(found.graph, table, labels, found.measure_prior(hypothesis), hypothesis.balance)
-    columns = zip(tables, table.smooth(votes, part).T, strict=True)
-    first = np.stack([select_separable(one, column, SHUFFLED_POWERS) for one, column in columns], axis=1)
-    shares = table.smooth(found.graph @ first.astype(np.float64), part)
-    second = np.stack([select(one, column)[0] for one, column in zip(tables, shares.T, strict=True)], axis=1)
-    rows = zip(tables, second.T, (found.graph @ second.astype(np.float64)).T, strict=True)
-    return np.array([measure_consistency(*row) for row in rows])
-
-
-def walk_all(
-    graph: sparse.csr_matrix, table: SegmentTable, labels: np.ndarray, prior: np.ndarray, balance: float
-) -> np.ndarray:
-    """(n_segments, n_labellings) votes of a short walk for each labelling (n_images, n_labellings).
-
-    In single precision, all walks at once: the graph, which is the largest array, is read once for all of them.
-    """
-    votes, factors = graph.astype(np.float32), prior.astype(np.float32)[:, None]
-    inside = labels[table.images]
-    pool = sparse.csr_matrix(
-        (table.shares.astype(np.float32), (table.images, np.arange(len(table)))), shape=(table.n_images, len(table))
-    )
-    weights, tiny = inside.astype(np.float32), np.finfo(np.float32).tiny
-    for _ in range(N_SHUFFLED_STEPS):
-        weights = factors * (votes @ weights) * inside
-        if balance:
-            weights /= np.maximum(pool @ weights, tiny)[table.images] ** np.float32(balance)
-        weights /= np.maximum(weights.max(axis=0), tiny)
-    return (factors * (votes @ weights)).astype(np.float64)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.method.confidence import vote_and_judge
-from segvote.method.corrections import correct
-from segvote.method.decide import DECISIONS
 from segvote.method.extents import Extents, find_extents
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
-from segvote.method.table import Geometry, encode_labels, label_images, make_table, number_images
-from segvote.method.vote import Explanation, Vote, explain_vote, link_unseen, score_linked
+from segvote.method.inputs import check_parameters, encode_labels, label_images, number_images
+from segvote.method.second_vote import vote_and_judge
+from segvote.method.table import Geometry, make_table
+from segvote.method.teach import correct_vote
+from segvote.method.vote import Explanation, Vote, explain_vote
 
 
 class SegmentAnnotator(BaseEstimator):
@@ -39,7 +38,7 @@ class SegmentAnnotator(BaseEstimator):
     exclude_mislabelled : bool
         Whether images that are likely in the wrong folder are excluded from the vote.
     decision : str
-        A name of `segvote.method.decide.DECISIONS`.
+        A name of `segvote.method.threshold.DECISIONS`.
     allow_empty : bool
         Whether *with* images keep no segment where their best evidence does not exceed that of *without* images, at a
         p-value of 0.05; otherwise every one keeps at least its best.
@@ -51,7 +50,7 @@ class SegmentAnnotator(BaseEstimator):
     classes_ : (2,)
         The two labels of images, the one that means *with* last.
     vote_ : Vote
-        Scores, thresholds and selection of the training segments, each voted for by other images only.
+        Its ``selection`` holds scores, thresholds and selected training segments, each voted for by other images only.
     extents_ : Extents
         Nested selections, from the most distinctive part to the whole object.
     confidence_ : Confidence
@@ -67,7 +66,7 @@ class SegmentAnnotator(BaseEstimator):
     >>> X = rng.normal(0, 0.1, (200, 3))
     >>> X[y & (np.arange(200) % 10 == 0)] += [1, 0, 0]  # the first segment of each of these
     >>> annotator = SegmentAnnotator(n_neighbors=8).fit(X, y, images=images)
-    >>> np.flatnonzero(annotator.vote_.selected)[:3]
+    >>> np.flatnonzero(annotator.vote_.selection.selected)[:3]
     array([ 0, 10, 20])
 
     References
@@ -77,17 +76,6 @@ class SegmentAnnotator(BaseEstimator):
 
     # Images, geometry and corrections go along wherever scikit-learn's metadata routing is on.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"images": True, "geometry": True, "user_labels": True}
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "border_prior": [Interval(Real, 0, 1, closed="right")],
-        "smoothing": [Interval(Real, 0, 1, closed="both")],
-        "exclude_mislabelled": ["boolean"],
-        "decision": [StrOptions(set(DECISIONS))],
-        "allow_empty": ["boolean"],
-        "pos_label": [None, Integral, str, "boolean"],
-    }
 
     def __init__(
         self,
@@ -139,7 +127,7 @@ class SegmentAnnotator(BaseEstimator):
         user_labels : (n_segments,), optional
             Corrections: -1 unknown, 0 background, 1 object.
         """
-        self._validate_params()
+        check_parameters(self.get_params(deep=False))
         X, y = validate_data(self, X, y, dtype=(np.float32, np.float64))
         check_classification_targets(y)
         self.classes_, labels = encode_labels(y, self.pos_label)
@@ -148,16 +136,27 @@ class SegmentAnnotator(BaseEstimator):
             raise BadInputError(f"expected one image id per segment ({len(X)}); got shape {ids.shape}")
         self._names, numbers = number_images(ids)
         table = make_table(X, label_images(labels, numbers), numbers, geometry)
-        given = {name: value for name, value in self.get_params(deep=False).items() if name != "pos_label"}
         graph = search_graph(table, self.n_neighbors)
-        self._base, self.confidence_ = vote_and_judge(table, graph, VoteParams(**given))
+        (self._base, *_), self.confidence_ = vote_and_judge(table, graph, self._make_params())
         return self.correct(user_labels)
+
+    def _make_params(self) -> VoteParams:
+        return VoteParams(
+            n_neighbors=self.n_neighbors,
+            n_steps=self.n_steps,
+            border_prior=self.border_prior,
+            smoothing=self.smoothing,
+            exclude_mislabelled=self.exclude_mislabelled,
+            decision=self.decision,
+            allow_empty=self.allow_empty,
+        )
 
     def correct(self, user_labels: np.ndarray | None) -> Self:
         """Hold the vote again with corrections (n_segments,): -1 unknown, 0 background, 1 object; None: without any."""
         check_is_fitted(self, "confidence_")
-        self.vote_: Vote = correct(self._base, user_labels, low=self.confidence_.is_low)
-        self.extents_: Extents = find_extents(self.vote_)
+        refitted, correction = correct_vote(self._base, user_labels)
+        self.vote_: Vote = replace(refitted, selection=correction.selection)
+        self.extents_: Extents = find_extents(self.vote_.table, self.vote_.selection, self.vote_.electorate.graph)
         return self
 
     def decision_function(self, X: np.ndarray, images: np.ndarray | None = None) -> np.ndarray:
@@ -172,11 +171,12 @@ class SegmentAnnotator(BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=(np.float32, np.float64))
-        own = None
+        bags = None
         if images is not None:
             known = {name: number for number, name in enumerate(self._names.tolist())}
-            own = np.array([known.get(one, -1) for one in np.asarray(images).tolist()])
-        return score_linked(self.vote_, X, link_unseen(self.vote_, X, own))
+            bags = np.array([known.get(name, -1) for name in np.asarray(images).tolist()])
+        scorer = self.vote_.scorer
+        return scorer.score(X, scorer.link(X, bags))
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """(n_segments,) the *with* class where the score is above 0."""
@@ -186,7 +186,7 @@ class SegmentAnnotator(BaseEstimator):
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, 2) background and object; one half at the threshold of the run, as ``vote_.weights``."""
         scores = self.decision_function(X)
-        posterior = self.vote_.soften(scores)
+        posterior = self.vote_.scorer.soften(scores)
         return np.column_stack([1 - posterior, posterior])
 
     def explain(self, segment: int) -> Explanation:

@@ -14,18 +14,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.otsu import split_in_three
-from segvote.method.decide import select_above
-from segvote.method.table import apply_labels
-from segvote.method.vote import Vote, select_above_thresholds
+from segvote.method.consistency import measure_outline_contrast
+from segvote.method.table import SegmentTable
+from segvote.method.threshold import select_above, select_above_thresholds
+from segvote.numerics.otsu import split_in_three
+from segvote.selection import DEFAULT_EXTENT, Selection, apply_labels
 
 # Rounds of growth of each level beyond the three cuts.
 GROWTH_ROUNDS = (1, 3, 8)
 N_LEVELS = 3 + len(GROWTH_ROUNDS)
-# The level that the vote decides by itself.
-DEFAULT_LEVEL = 2
+DEFAULT_LEVEL = DEFAULT_EXTENT
 # Share of neighbours from which an adjacent segment joins.
 GROWTH_BOUND = 0.8
+# Levels that are compared with the default, and the ratio of areas from which they are another answer.
+RIVAL_LEVELS = (1, 3, 4)
+HALF_MORE = 1.5
 # The level of a segment that is never selected.
 NEVER = N_LEVELS + 1
 
@@ -43,34 +46,45 @@ class Extents:
         return self.levels <= level
 
 
-def find_extents(found: Vote) -> Extents:
-    """All levels of a vote; user labels hold at each of them."""
-    table, thresholds = found.table, _find_thresholds(found)
-    selections = [
-        select_above_thresholds(table, found.scores, one, found.empty, found.user_labels) for one in thresholds
-    ]
-    selections[0] &= selections[1]
-    selections[2] |= selections[1]
-    adjacent, shares = join_adjacent(len(table), table.edges), np.zeros(len(table))
-    current, may_join = selections[2], table.is_candidate & (found.user_labels != 0)
-    for number in range(1, GROWTH_ROUNDS[-1] + 1):
-        ring = find_ring(adjacent, current) & may_join
-        share = found.counted_graph @ (current | ring).astype(np.float64)
-        joined = ring & (share > GROWTH_BOUND)
-        shares[joined] = share[joined]
-        current = current | joined
-        if number in GROWTH_ROUNDS:
-            selections.append(current)
-    levels = NEVER - np.sum(selections, axis=0)
+def find_extents(table: SegmentTable, selection: Selection, graph: sparse.csr_matrix | None) -> Extents:
+    """All levels of a selection; user labels hold at each of them.
+
+    The graph (n_segments, n_segments) holds the votes by which adjacent segments join; without one none does.
+    """
+    thresholds = _find_thresholds(table, selection)
+    empty, labels = selection.empty, selection.user_labels
+    cuts = [select_above_thresholds(table, selection.scores, cut, empty, labels) for cut in thresholds]
+    cuts[0] &= cuts[1]
+    cuts[2] |= cuts[1]
+    grown, shares = [cuts[2]] * len(GROWTH_ROUNDS), np.zeros(len(table))
+    if graph is not None:
+        grown, shares = _grow(table, graph, cuts[2], table.is_candidate & (labels != 0))
+    levels = NEVER - np.sum([*cuts, *grown], axis=0)
     return Extents(levels.astype(np.uint8), thresholds, shares)
 
 
-def _find_thresholds(found: Vote) -> np.ndarray:
+def _grow(
+    table: SegmentTable, graph: sparse.csr_matrix, selected: np.ndarray, may_join: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Selections (n_segments,) after each of `GROWTH_ROUNDS`, and the shares (n_segments,) by which segments joined."""
+    adjacent, shares, selections = join_adjacent(len(table), table.edges), np.zeros(len(table)), []
+    for number in range(1, GROWTH_ROUNDS[-1] + 1):
+        ring = find_ring(adjacent, selected) & may_join
+        share = graph @ (selected | ring).astype(np.float64)
+        joined = ring & (share > GROWTH_BOUND)
+        shares[joined] = share[joined]
+        selected = selected | joined
+        if number in GROWTH_ROUNDS:
+            selections.append(selected)
+    return selections, shares
+
+
+def _find_thresholds(table: SegmentTable, selection: Selection) -> np.ndarray:
     """(3, n_images) scores above which segments are selected at the levels 1 to 3, descending."""
-    table, cuts = found.table, np.tile(found.thresholds, (3, 1))
-    for image in map(int, np.flatnonzero(table.positive & ~found.empty)):
+    cuts = np.tile(selection.thresholds, (3, 1))
+    for image in map(int, np.flatnonzero(table.positive & ~selection.empty)):
         part = table.get_slice(image)
-        low, high = split_in_three(found.scores[part], table.areas[part])
+        low, high = split_in_three(selection.scores[part], table.areas[part])
         cuts[0, image] = max(high, cuts[1, image])
         cuts[2, image] = min(low, cuts[1, image])
     return cuts
@@ -87,31 +101,44 @@ def find_ring(adjacent: sparse.csr_matrix, selected: np.ndarray) -> np.ndarray:
     return (adjacent @ selected.astype(np.float64) > 0) & ~selected
 
 
-def apply_levels(found: Vote, extents: Extents, levels: np.ndarray | int) -> Vote:
-    """The vote with the selection of a level for all images, or of each (n_images,), and its thresholds and scores."""
-    table = found.table
-    levels = np.broadcast_to(np.asarray(levels), (table.n_images,))
-    thresholds, scores, selected = decide_levels(extents, levels, found.scores, table.images)
-    selected = apply_labels(selected, found.user_labels)
-    return replace(found, selected=selected, thresholds=thresholds, scores=scores)
-
-
-def decide_levels(
-    extents: Extents, levels: np.ndarray, scores: np.ndarray, images: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Thresholds (n_images,), scores (n_segments,) and selection (n_segments,) at the level (n_images,) of each image.
+def apply_levels(selection: Selection, extents: Extents, levels: np.ndarray | int) -> Selection:
+    """The selection at a level for all images, or at that of each (n_images,), with its thresholds and scores.
 
     Segments that joined by growth get a score between the threshold and the best score of their image, by their share.
     """
-    n_images = len(levels)
+    n_images, images, scores = len(selection.thresholds), selection.images, selection.scores
+    levels = np.broadcast_to(np.asarray(levels), (n_images,))
     thresholds = extents.thresholds[np.minimum(levels, 3) - 1, np.arange(n_images)]
     own, cuts = levels[images], thresholds[images]
     best = np.full(n_images, -np.inf)
     np.maximum.at(best, images, scores)
     above = np.maximum(best[images] - cuts, 1e-9)
     joined = (extents.levels > 3) & (extents.levels <= own)
-    raised = np.where(joined, np.maximum(scores, cuts + extents.shares * above), scores)
-    return thresholds, raised, extents.levels <= own
+    return replace(
+        selection,
+        thresholds=thresholds,
+        scores=np.where(joined, np.maximum(scores, cuts + extents.shares * above), scores),
+        selected=apply_labels(extents.levels <= own, selection.user_labels),
+        extent=levels,
+    )
+
+
+def find_open_extents(table: SegmentTable, extents: Extents, least_contrast: float) -> list[int]:
+    """Extents beside the default that are as plausible: outlined by edges as it is, and larger or smaller by half.
+
+    A nucleus in its cell, or the cell: two folders cannot tell which is meant. Outlines follow edges from
+    `least_contrast` on, see `measure_outline_contrast`; nothing is plausible where the default itself does not.
+    """
+    selections = {level: extents.select(level) for level in (DEFAULT_LEVEL, *RIVAL_LEVELS)}
+    areas = {level: float(table.areas[selected].sum()) for level, selected in selections.items()}
+    if measure_outline_contrast(table, selections[DEFAULT_LEVEL]) < least_contrast:
+        return []
+    return [
+        level
+        for level in RIVAL_LEVELS
+        if max(areas[level], areas[DEFAULT_LEVEL]) > HALF_MORE * min(areas[level], areas[DEFAULT_LEVEL])
+        and measure_outline_contrast(table, selections[level]) >= least_contrast
+    ]
 
 
 # Images never seen ---------------------------------------------------------------------------------------------------

@@ -9,14 +9,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels import search_neighbours
-from segvote.kernels.points import list_blocks
-from segvote.method.linear import fit_direction
 from segvote.method.table import SegmentTable
+from segvote.numerics import search_neighbours
+from segvote.numerics.points import list_blocks
 
 N_NEIGHBORS = 40
-# Factor by which features are stretched along the direction that separates the folders.
-GAIN = 4.0
 ROWS_PER_BLOCK = 1024
 
 
@@ -34,16 +31,6 @@ def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr
     sums = np.asarray(left.sum(axis=1)).ravel()
     left.data *= np.repeat(np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0), np.diff(graph.indptr))
     return left
-
-
-def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
-    """As `search_graph`, of other images, on features stretched along the direction that separates the folders."""
-    direction = fit_direction(table.X, table.is_candidate, np.ones(len(table), dtype=bool))
-    direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
-    # Other key frames of the same video take part: with few videos most views of the object are in them, and the
-    # outcome is judged on the neighbours of `search_graph`, which leave them out.
-    X = stretch(table.X, direction, GAIN)
-    return search_neighbours(X, X, n_neighbors, table.images, table.images).build_graph()
 
 
 def stretch(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from segvote.kernels.points import list_blocks
+from segvote.numerics.points import list_blocks
 
 # Added to the diagonal of the covariance, in units of its mean.
 RIDGE = 0.3
@@ -24,14 +25,25 @@ ROWS_PER_BLOCK = 8192
 
 @dataclass(frozen=True)
 class LinearPosterior:
-    """Probability of object, expit(X @ direction + offset)."""
+    """Probability of object, expit(x . direction + mean of the adjacent x . context + offset)."""
 
     direction: np.ndarray  # (d,)
     offset: float
+    weight: float = 1.0  # of the probability, beside other evidence
+    context: np.ndarray | None = None  # (d,) for the mean features of adjacent segments; None: they do not count
 
-    def measure(self, X: np.ndarray) -> np.ndarray:
-        """(n,) probability that segments (n, d) are object."""
-        return expit(np.einsum("ij,j->i", X, self.direction.astype(X.dtype)).astype(np.float64) + self.offset)
+    def measure(self, X: np.ndarray, adjacency: sparse.csr_matrix | None = None) -> np.ndarray:
+        """(n,) probability that segments (n, d) are object; without adjacency (n, n) each is adjacent to itself."""
+        values = _project(X, self.direction)
+        if self.context is not None:
+            around = _project(X, self.context)
+            values = values + (around if adjacency is None else adjacency @ around)
+        return expit(values + self.offset)
+
+
+def _project(X: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """(n,) products of rows (n, d) with a direction (d,), whose rounding does not depend on how many rows there are."""
+    return np.einsum("ij,j->i", X, direction.astype(X.dtype)).astype(np.float64)
 
 
 def fit_posterior(X: np.ndarray, selected: np.ndarray, areas: np.ndarray, used: np.ndarray) -> LinearPosterior:
@@ -39,7 +51,7 @@ def fit_posterior(X: np.ndarray, selected: np.ndarray, areas: np.ndarray, used: 
     if not (selected & used).any() or not (~selected & used).any():
         return LinearPosterior(np.zeros(X.shape[1]), 20.0 if (selected & used).any() else -20.0)
     direction = fit_direction(X, selected, used)
-    values = np.einsum("ij,j->i", X, direction.astype(X.dtype)).astype(np.float64)
+    values = _project(X, direction)
     slope, offset = _fit_curve(values, selected, areas * used)
     return LinearPosterior(slope * direction, offset)
 
@@ -81,3 +93,28 @@ def _fit_curve(values: np.ndarray, selected: np.ndarray, areas: np.ndarray) -> t
         model.fit(((values - centre) / scale)[:, None], selected, sample_weight=weights * len(values) / weights.sum())
     slope = float(model.coef_[0, 0]) / scale
     return slope, float(model.intercept_[0]) - slope * centre
+
+
+# Fitted to labels ----------------------------------------------------------------------------------------------------
+
+# Inverse strength of the penalty on standardised features: few labelled images have thousands of similar segments.
+LABEL_PENALTY = 0.01
+
+
+def fit_labelled(X: np.ndarray, context: np.ndarray, is_object: np.ndarray, weights: np.ndarray) -> LinearPosterior:
+    """A logistic regression on labelled segments: features (n, d), mean features of adjacent segments (n, d), labels.
+
+    Weights (n,) are those of the segments, which are all of one class in no call.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    features = np.hstack([X, context]).astype(np.float64)
+    mean, scale = features.mean(axis=0), features.std(axis=0)
+    scale[scale < 1e-9] = 1.0
+    model = LogisticRegression(C=LABEL_PENALTY, tol=1e-3, max_iter=300)
+    with threadpool_limits(limits=1):
+        model.fit((features - mean) / scale, is_object, sample_weight=weights * len(weights) / weights.sum())
+    slopes = model.coef_[0] / scale
+    n_dims = X.shape[1]
+    offset = float(model.intercept_[0] - slopes @ mean)
+    return LinearPosterior(slopes[:n_dims], offset, context=slopes[n_dims:])

@@ -214,12 +214,12 @@ def make_table(
 
 
 def _check_edges(edges: np.ndarray | None, images: np.ndarray) -> np.ndarray:
-    found = np.empty((0, 2), dtype=np.int64) if edges is None else np.asarray(edges).reshape(-1, 2)
-    if len(found) and (found.min() < 0 or found.max() >= len(images)):
-        raise BadInputError(f"edges must name segments 0 to {len(images) - 1}; got {found.min()} to {found.max()}")
-    if len(found) and (images[found[:, 0]] != images[found[:, 1]]).any():
+    pairs = np.empty((0, 2), dtype=np.int64) if edges is None else np.asarray(edges).reshape(-1, 2)
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(images)):
+        raise BadInputError(f"edges must name segments 0 to {len(images) - 1}; got {pairs.min()} to {pairs.max()}")
+    if len(pairs) and (images[pairs[:, 0]] != images[pairs[:, 1]]).any():
         raise BadInputError("edges must join segments of one image; number them over all segments")
-    return found
+    return pairs
 
 
 def _check_range(name: str, values: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -236,85 +236,3 @@ def _fill(name: str, values: np.ndarray | None, shape: tuple[int, ...], default:
     if values.shape != shape:
         raise BadInputError(f"expected {name} of shape {shape}, one each; got {values.shape}")
     return values
-
-
-def make_folds(table: SegmentTable, n_folds: int) -> np.ndarray:
-    """(n_images,) number of each image's fold: both folders spread evenly, the images of a bag together."""
-    labels = table.bag_labels
-    folds = np.empty(len(labels), dtype=np.int64)
-    for side in (labels, ~labels):
-        folds[side] = np.arange(side.sum()) % n_folds
-    return folds[table.image_bags]
-
-
-# Arrays as a user gives them ------------------------------------------------------------------------------------------
-
-
-def encode_labels(y: np.ndarray, pos_label: object = None) -> tuple[np.ndarray, np.ndarray]:
-    """The two classes, the positive one last, and (n_segments,) bool: the segments whose label is positive.
-
-    `pos_label` is the label of *with* images; None: the larger of two numbers, True, or ``with`` beside ``without``.
-    """
-    classes = np.unique(y)
-    if len(classes) > 2:
-        # The first sentence is the one scikit-learn's own checks look for.
-        raise BadInputError(
-            "Only binary classification is supported. Expected the two labels *with* and *without*; "
-            f"got {len(classes)} classes. Fit one estimator per class"
-        )
-    if len(classes) < 2:
-        raise BadInputError(
-            f"expected segments of two classes, *with* and *without* the object; got {len(classes)} class(es): "
-            f"{', '.join(map(str, classes[:5]))}. Add images of the missing kind"
-        )
-    positive = _find_positive(classes, pos_label)
-    return np.array([classes[1 - positive], classes[positive]], dtype=classes.dtype), y == classes[positive]
-
-
-def _find_positive(classes: np.ndarray, pos_label: object) -> int:
-    names = [str(one) for one in classes]
-    if pos_label is not None:
-        if str(pos_label) not in names:
-            raise BadInputError(f"pos_label must be one of the labels {names}; got {pos_label!r}")
-        return names.index(str(pos_label))
-    if set(names) == {"with", "without"}:
-        return names.index("with")
-    if classes.dtype.kind not in "biuf":
-        raise BadInputError(f"which of the labels {names} means *with* the object? Give it as pos_label")
-    return 1
-
-
-def number_images(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Names of the images in order of appearance, and (n_segments,) their numbers; segments of an image together."""
-    starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-    names = ids[starts]
-    if len(np.unique(names)) < len(names):
-        raise BadInputError("segments of one image must stand together; sort X, y and images by image")
-    return names, np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(ids))))
-
-
-def label_images(labels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """(n_images,) bool labels from those of the segments (n_segments,), which agree within an image."""
-    counts, sizes = np.bincount(numbers, weights=labels), np.bincount(numbers)
-    mixed = np.flatnonzero((counts > 0) & (counts < sizes))
-    if len(mixed):
-        raise BadInputError(
-            f"an image is *with* or *without*, so all its segments share one label; image {mixed[0]} has both. "
-            "Give the image's label to all its segments"
-        )
-    return counts > 0
-
-
-def check_user_labels(user_labels: np.ndarray | None, n_segments: int) -> np.ndarray:
-    """(n_segments,) int8: -1 unknown, 0 background, 1 object; all unknown for None."""
-    if user_labels is None:
-        return np.full(n_segments, -1, dtype=np.int8)
-    user_labels = np.asarray(user_labels)
-    if user_labels.shape != (n_segments,) or not np.isin(user_labels, (-1, 0, 1)).all():
-        raise BadInputError("user labels must be -1 (unknown), 0 (background) or 1 (object) for every segment")
-    return user_labels.astype(np.int8)
-
-
-def apply_labels(selected: np.ndarray, user_labels: np.ndarray) -> np.ndarray:
-    """The selection (n_segments,) in which user labels hold."""
-    return np.where(user_labels >= 0, user_labels == 1, selected)

@@ -4,69 +4,83 @@
 segments where a walk over the votes ends that never met a segment of a *without* image. Power iteration finds it. Left
 alone it settles on the tightest cluster, so the weights of each image are normalised after each round.
 
-The background prior g of a segment comes from its place in the image. *Border*: segments on the border of a photograph
-are more often background. *Boundary connectivity* (Zhu, Liang, Wei, Sun, "Saliency optimization from robust background
-detection", 2014): so are segments that are reached from the border without crossing an edge; an object that the border
-cuts off is not.
+The same code walks for one labelling of the images or for many at once, as the columns of a matrix, in the precision of
+the graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import dijkstra
 
 from segvote.method.table import SegmentTable
 
-# Lab contrasts up to here are noise, and a geodesic distance at which two segments count as apart.
-FREE_CONTRAST = 3.0
-APART = 10.0
-# Longer paths need not be followed to their end: exp(-60^2 / (2 10^2)) is 1.5e-8.
-FARTHEST = 6 * APART
-TINY = np.finfo(float).tiny
+
+@dataclass(frozen=True)
+class ImageBalance:
+    """Divides the weights of each image by (their mean) ** exponent: 0 leaves them, 1 makes all images equal."""
+
+    images: np.ndarray  # (n,) number of each segment's image
+    shares: np.ndarray  # (n,) part of its image that each segment covers
+    exponent: float
+
+    def take(self, rows: np.ndarray) -> ImageBalance:
+        """The balance of some segments."""
+        return ImageBalance(self.images[rows], self.shares[rows], self.exponent)
+
+    @cached_property
+    def _pool(self) -> sparse.csr_matrix:
+        """(n_images, n) shares, so that the product with weights is their mean in each image."""
+        places = self.images, np.arange(len(self.images))
+        return sparse.csr_matrix((self.shares, places), shape=(self.images.max(initial=-1) + 1, len(self.images)))
+
+    def normalise(self, weights: np.ndarray) -> np.ndarray:
+        """The balanced weights (n,) or (n, n_labellings)."""
+        means = np.maximum(self._pool @ weights, np.finfo(weights.dtype).tiny)
+        return weights / means[self.images] ** weights.dtype.type(self.exponent)
 
 
 def find_weights(
-    graph: sparse.csr_matrix,
-    prior: np.ndarray,
-    voters: np.ndarray,
-    n_steps: int,
-    balance: Callable[[np.ndarray], np.ndarray] | None = None,
+    graph: sparse.csr_matrix, prior: np.ndarray, voters: np.ndarray, n_steps: int, balance: ImageBalance | None = None
 ) -> np.ndarray:
-    """(n,) weights of all segments after `n_steps` rounds among the voters, the largest 1.
+    """Weights of all segments after `n_steps` rounds among the voters, the largest 1; of the shape of `voters`.
 
-    The rows of the graph M (n, n) sum to one over *with* and *without* segments; the prior g is (n,). Voters
-    (n_voters,) are the numbers of segments that may be object; all others have weight 0. `balance` normalises the
-    weights (n_voters,) after each round.
+    The rows of the graph M (n, n) sum to one over *with* and *without* segments; the prior g is (n,). Voters (n,) or
+    (n, n_labellings) bool are the segments that may be object; all others have weight 0.
     """
-    inner, factors, weights = graph[voters][:, voters], prior[voters], np.ones(len(voters))
+    # Segments that vote in no labelling need no rounds.
+    rows = np.flatnonzero(voters.reshape(len(voters), -1).any(axis=1))
+    inner = graph if len(rows) == len(voters) else graph[rows][:, rows]
+    inside, factors, tiny = voters[rows], _spread(prior[rows], voters.ndim), np.finfo(graph.dtype).tiny
+    balance, weights = balance and balance.take(rows), inside.astype(graph.dtype)
     for _ in range(n_steps):
-        weights = factors * (inner @ weights)
-        weights = weights if balance is None else balance(weights)
-        weights /= max(weights.max(initial=0.0), TINY)
-    full = np.zeros(graph.shape[0])
-    full[voters] = weights
+        weights = factors * (inner @ weights) * inside
+        weights = weights if balance is None else balance.normalise(weights)
+        weights /= np.maximum(weights.max(axis=0, initial=0.0), tiny)
+    full = np.zeros(voters.shape, dtype=graph.dtype)
+    full[rows] = weights
     return full
+
+
+def _spread(values: np.ndarray, n_axes: int) -> np.ndarray:
+    """Values (n,), or (n, 1) beside arrays of two axes."""
+    return values if n_axes == 1 else values[:, None]
 
 
 def walk(
     table: SegmentTable, graph: sparse.csr_matrix, prior: np.ndarray, voters: np.ndarray, exponent: float, n_steps: int
 ) -> np.ndarray:
-    """(n_segments,) votes for every segment by the weights of `find_weights`; the highest of a voter is 1.
+    """Votes for every segment by the weights of `find_weights`, balanced by `exponent`; of the shape of `voters`."""
+    balance = ImageBalance(table.images, table.shares.astype(graph.dtype), exponent) if exponent else None
+    return _spread(prior, voters.ndim) * (graph @ find_weights(graph, prior, voters, n_steps, balance))
 
-    After each round the weights of an image are divided by (their mean) ** `exponent`: 0 leaves them, 1 makes all
-    images equal.
-    """
-    images, shares = table.images[voters], table.shares[voters]
 
-    def balance(weights: np.ndarray) -> np.ndarray:
-        means = np.bincount(images, weights=weights * shares)
-        return weights / np.maximum(means, TINY)[images] ** exponent
-
-    votes = prior * (graph @ find_weights(graph, prior, voters, n_steps, balance if exponent else None))
-    return votes / max(votes[voters].max(initial=0.0), TINY)
+def scale_votes(votes: np.ndarray, voters: np.ndarray) -> np.ndarray:
+    """Votes (n_segments,) of a walk, scaled so that the highest of a voter (n_segments,) bool is 1."""
+    return votes / max(votes[voters].max(initial=0.0), np.finfo(float).tiny)
 
 
 def walk_from_labels(
@@ -84,39 +98,8 @@ def walk_from_labels(
     return weights
 
 
-# Background priors ----------------------------------------------------------------------------------------------------
-
-
-def measure_border_prior(border: np.ndarray, factor: float) -> np.ndarray:
-    """`factor`, in (0, 1], for segments whose length (n_segments,) on the image border is above 0, and 1 elsewhere.
-
-    Without it a scene that all *with* images share, and no *without* image shows, wins over the object in it.
-    """
-    return np.where(border > 0, factor, 1.0)
-
-
-def measure_connectivity(table: SegmentTable) -> np.ndarray:
-    """(n_segments,) connection of each segment to the image border, in [0, 1); 0 where colours are unknown.
-
-    With S_ij = exp(-d_ij^2 / (2 10^2)) for the geodesic colour distance d, the border length sum_j S_ij border_j of a
-    segment's neighbourhood over the square root of its area sum_j S_ij area_j is b_i, and B_i = 1 - exp(-b_i^2 / 2).
-    """
-    connectivity = np.zeros(len(table))
-    edge_images = table.images[table.edges[:, 0]]
-    unknown = np.bincount(edge_images, np.isnan(table.contrasts), minlength=table.n_images) > 0
-    first = np.searchsorted(edge_images, np.arange(table.n_images + 1))
-    for image in map(int, np.flatnonzero(~unknown)):
-        part, own = table.get_slice(image), slice(first[image], first[image + 1])
-        affinity = _measure_affinity(table.edges[own] - part.start, table.contrasts[own], part.stop - part.start)
-        lengths = (affinity @ table.border[part]) / np.sqrt(affinity @ table.areas[part])
-        connectivity[part] = 1 - np.exp(-(lengths**2) / 2)
-    return connectivity
-
-
-def _measure_affinity(edges: np.ndarray, contrasts: np.ndarray, n_segments: int) -> np.ndarray:
-    """(n_segments, n_segments) exp(-d^2 / (2 10^2)) for the geodesic distance d between two segments of one image."""
-    # A step that costs nothing is no edge to scipy.
-    costs = np.maximum(contrasts - FREE_CONTRAST, 1e-6)
-    ends = np.concatenate([edges, edges[:, ::-1]])
-    graph = sparse.csr_matrix((np.tile(costs, 2), (ends[:, 0], ends[:, 1])), shape=(n_segments, n_segments))
-    return np.exp(-(dijkstra(graph, limit=FARTHEST) ** 2) / (2 * APART**2))
+def walk_from_seeds(graph: sparse.csr_matrix, is_candidate: np.ndarray, seeds: np.ndarray, n_steps: int) -> np.ndarray:
+    """(n,) as `walk_from_labels`, from segments `seeds` that count as object."""
+    labels = np.full(graph.shape[0], -1, dtype=np.int8)
+    labels[seeds] = 1
+    return walk_from_labels(graph, is_candidate, labels, n_steps)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
-from segvote.kernels.pixels import resize_labels
+from segvote.numerics.pixels import resize_labels
 
 OBJECT = 255
 IGNORE = 128

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
+from segvote.datasets.coseg import PUBLISHED
 from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.benchmark import Benchmark
 from segvote.evaluation.comparison import Combination, Comparison, Result
+from segvote.evaluation.coseg import CosegResult, is_voc
 from segvote.evaluation.evaluate import Evaluation
 from segvote.evaluation.rules import RULES
+from segvote.evaluation.stress import STRESSES, StressPoint
 from segvote.io.files import write_text
 from segvote.io.tables import write_csv, write_json
 from segvote.metrics.overlap import VIDEO_THRESHOLD
-from segvote.report.figures import draw_curves
+from segvote.report.figures import Axes, Line, draw_curves, draw_lines
 from segvote.report.markup import escape, format_page
 from segvote.report.pictures import format_examples, format_heat_maps
 from segvote.report.tables import NONE, format_html, format_markdown, set_off_best
@@ -36,10 +40,16 @@ EXPLANATION = (
 GRID_NOTE = "Images from the worst to the best of the leading method, evenly spread; the methods with the best CorLoc."
 # The rule whose CorLoc stands beside the paper's: each method's own threshold after the second voting.
 PAPER_RULE = "printed"
+EVALUATION_COLUMNS = ("name", "iou", "limit", "boundary_f", "f_2px", "found", "n_true", "n_marked", "n_matched")
 BENCHMARK_NOTE = (
     "second: own rule after the second voting, as in the paper; =: less than one shot from the paper's figure. "
     "How many shots of each class the paper used is inferred."
 )
+COSEG_NOTE = (
+    "The published figures are on PASCAL VOC as chosen by Faktor and Irani (20 classes, 1,037 images). Their "
+    "methods are given the images of a class alone; segvote is also given images without the class."
+)
+COSEG_OTHER = "These are other images: the figures cannot be compared."
 LIMIT_NOTE = (
     "<p>The limit is the result if every segment were labelled by the truth: a low result under a high limit is the "
     "voter's fault, a low limit the segmenter's.</p>"
@@ -80,16 +90,20 @@ def _list_cells(comparison: Comparison, result: Result) -> list[str]:
     ]
 
 
-def write_comparison(comparison: Comparison, title: str = "Comparison", examples: str = "") -> Path:
+def write_comparison(
+    comparison: Comparison, title: str = "Comparison", examples: str = "", points: Sequence[StressPoint] = ()
+) -> Path:
     """Write ``comparison.html``, ``.md``, ``.csv`` and ``.json`` into its folder; returns the page.
 
-    `examples` is Figure 1 as HTML, from `format_examples`.
+    `examples` is Figure 1 as HTML, from `format_examples`; `points`, of robustness curves, also become ``stress.csv``.
     """
     folder, figures = comparison.folder, [_list_figures(comparison, one) for one in comparison.results]
     write_text(folder / "comparison.md", format_markdown(list_comparison_rows(comparison)))
     write_csv(folder / "comparison.csv", figures, list(figures[0]))
     write_json(folder / "comparison.json", figures)
-    write_text(folder / "comparison.html", format_comparison_page(comparison, title, examples))
+    write_text(folder / "comparison.html", format_comparison_page(comparison, title, examples, points))
+    if points:
+        write_csv(folder / "stress.csv", [asdict(one) for one in points], list(asdict(points[0])))
     return folder / "comparison.html"
 
 
@@ -110,8 +124,10 @@ def _list_figures(comparison: Comparison, result: Result) -> dict[str, object]:
     }
 
 
-def format_comparison_page(comparison: Comparison, title: str, examples: str = "") -> str:
-    """The page: the table, failures and warnings, curves, Figures 1 and 2."""
+def format_comparison_page(
+    comparison: Comparison, title: str, examples: str = "", points: Sequence[StressPoint] = ()
+) -> str:
+    """The page: the table, failures and warnings, curves, robustness curves, Figures 1 and 2."""
     names = name_methods([result.combination for result in comparison.results])
     sections = [("Methods, the best first", format_html(list_comparison_rows(comparison), best=0) + EXPLANATION)]
     if comparison.failed:
@@ -123,12 +139,39 @@ def format_comparison_page(comparison: Comparison, title: str, examples: str = "
         best = sorted(comparison.good, key=lambda one: -one.ranking.pixel_ap)[:N_CURVES]
         curves = draw_curves([(names[one.combination], one.ranking) for one in best])
         sections.append(("Precision over recall", f'<div class="curves"><figure>{curves}</figure></div>'))
+    sections += [(f"Robustness: {STRESSES[kind].title}", format_stress(points, kind)) for kind in _list_kinds(points)]
     sections += [("Figure 1: examples of the data", examples)] if examples else []
     if heat_maps := format_heat_maps(comparison, names, N_IMAGES, N_METHODS):
         sections.append(("Figure 2: heat maps by method", heat_maps))
     n_images = len(comparison.good[0].names) if comparison.good else 0
     methods = f"{len(comparison.results)} methods on {n_images} images with truth"
     return format_page(title, f"{methods}; found above {comparison.threshold:g}", sections)
+
+
+def _list_kinds(points: Sequence[StressPoint]) -> list[str]:
+    return list(dict.fromkeys(one.kind for one in points))
+
+
+def list_stress_rows(points: Sequence[StressPoint], kind: str) -> Rows:
+    """CorLoc of each voter at each level of one kind of stress."""
+    chosen = [one for one in points if one.kind == kind]
+    levels, voters = (list(dict.fromkeys(getattr(one, name) for one in chosen)) for name in ("level", "voter"))
+    known = {(one.voter, one.level): NONE if one.corloc is None else f"{one.corloc:.2f}" for one in chosen}
+    head = ["CorLoc", *(STRESSES[kind].format_level(level) for level in levels)]
+    return [head, *([voter, *(known[voter, level] for level in levels)] for voter in voters)]
+
+
+def format_stress(points: Sequence[StressPoint], kind: str) -> str:
+    """Curves and table of one kind of stress; a point without a result is left out of its curve."""
+    rows = list_stress_rows(points, kind)
+    last, lines = max(len(rows[0]) - 2, 1), []
+    for voter, *cells in rows[1:]:
+        places = [place for place, cell in enumerate(cells) if cell != NONE]
+        lines.append(Line(voter, [place / last for place in places], [float(cells[place]) for place in places]))
+    chart = draw_lines(lines, Axes(STRESSES[kind].title, "CorLoc", rows[0][1:]), f"CorLoc by {STRESSES[kind].title}")
+    failed = [f"{one.voter}, {STRESSES[kind].format_level(one.level)}: {one.reason}" for one in points if one.reason]
+    notes = "".join(f"<p>{escape(note)}</p>" for note in failed)
+    return f'<div class="curves"><figure>{chart}</figure></div>{format_html(rows)}{notes}'
 
 
 def _list_notes(head: str, notes: Sequence[str]) -> list[tuple[str, str]]:
@@ -218,6 +261,35 @@ def write_benchmark(benchmark: Benchmark, out: Path | str) -> Path:
     return out / "benchmark.html"
 
 
+# Co-segmentation ------------------------------------------------------------------------------------------------------
+
+
+def list_coseg_rows(results: Sequence[CosegResult]) -> Rows:
+    """P and J of each class, and their means."""
+    rows = [[one.name, str(one.n_images), f"{one.p:.3f}", _format_j(one.j)] for one in results]
+    means = [f"{np.mean([one.p for one in results]):.3f}", _format_j(float(np.nanmean([one.j for one in results])))]
+    return [["class", "images", "P", "J"], *rows, ["mean", str(sum(one.n_images for one in results)), *means]]
+
+
+def _format_j(value: float) -> str:
+    return NONE if np.isnan(value) else f"{value:.3f}"
+
+
+def list_published_rows() -> Rows:
+    """Published mean J, with sources."""
+    rows = [[one.name, one.mean_j, "yes" if one.uses_masks else "no", one.source] for one in PUBLISHED]
+    return [["published", "mean J", "trained on masks", "source"], *rows]
+
+
+def write_coseg(results: Sequence[CosegResult], out: Path | str) -> Path:
+    """Write ``coseg.md`` and ``coseg.json``; returns the table."""
+    out, note = Path(out), COSEG_NOTE if is_voc(results) else f"{COSEG_OTHER} {COSEG_NOTE}"
+    tables = f"{format_markdown(list_coseg_rows(results))}\n{format_markdown(list_published_rows())}"
+    write_text(out / "coseg.md", f"# Co-segmentation\n\n{tables}\n{note}\n")
+    write_json(out / "coseg.json", [asdict(one) for one in results])
+    return out / "coseg.md"
+
+
 # Evaluation ----------------------------------------------------------------------------------------------------------
 
 
@@ -229,11 +301,14 @@ def list_evaluation_rows(evaluation: Evaluation) -> Rows:
         interval = f"{figures[key + '_low']:.3f} – {figures[key + '_high']:.3f}"
         rows.append([name, f"{figures[key]:.3f}", interval, f"{figures['limit_' + key]:.3f}"])
     names = {"segment AP": "segment_ap", "pixel AP": "pixel_ap", "boundary F": "boundary_f"}
-    names |= {f"{name} within 2 px": f"pixel_{name.lower()}" for name in ("precision", "recall", "F")}
+    names |= {f"{name} within 2 px": f"{name.lower()}_2px" for name in ("precision", "recall", "F")}
     rows += [[name, _format_figure(figures[key]), "", ""] for name, key in names.items()]
     if counts := evaluation.instances:
         rows.append([f"instances found, of {counts.n_true}", _format_figure(counts.recall), "", ""])
         rows.append([f"correct, of {counts.n_marked} marked instances", _format_figure(counts.precision), "", ""])
+        names = {"instance AP at .5": "instance_ap50", "instance AP at .5 to .95": "instance_ap"}
+        names |= {"error of the number of objects": "count_error", "box IoU": "box_iou"}
+        rows += [[name, _format_figure(figures[key]), "", ""] for name, key in names.items()]
     rows.append(["images", f"{figures['n_images']}", "", ""])
     if "n_videos" in figures:
         rows.append(["videos", f"{figures['n_videos']}", "", ""])
@@ -244,17 +319,23 @@ def list_evaluation_rows(evaluation: Evaluation) -> Rows:
 
 def list_extent_rows(evaluation: Evaluation) -> Rows:
     """CorLoc and mean IoU at every extent; only the head for runs with videos."""
-    rows = [["extent", "CorLoc", "mean IoU"]]
-    for one in evaluation.extents:
-        rows.append([f"{one.level}{' (chosen)' if one.chosen else ''}", f"{one.corloc:.3f}", f"{one.miou:.3f}"])
-    return rows
+    rows = [
+        [f"{one.level}{' (chosen)' if one.chosen else ''}", f"{one.corloc:.3f}", f"{one.miou:.3f}"]
+        for one in evaluation.extents
+    ]
+    return [["extent", "CorLoc", "mean IoU"], *rows]
+
+
+def write_evaluation_table(evaluation: Evaluation, path: Path | str) -> None:
+    """Write a CSV file with a row per image."""
+    write_csv(path, evaluation.list_rows(), EVALUATION_COLUMNS)
 
 
 def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) -> None:
     """Write a page: the figures, the curve, and a row per image."""
     sections = [("Figures", format_html(list_evaluation_rows(evaluation)) + LIMIT_NOTE)]
     if evaluation.extents:
-        sections.append(("Extents, by whole segments", format_html(list_extent_rows(evaluation))))
+        sections.append(("Extents; those not chosen by whole segments", format_html(list_extent_rows(evaluation))))
     curves = draw_curves([("pixels of all images", evaluation.ranking)])
     sections.append(("Precision over recall", curves))
     sections.append(("Images, the worst first", format_html(_list_image_rows(evaluation))))
@@ -266,7 +347,7 @@ def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) 
 def _list_image_rows(evaluation: Evaluation) -> Rows:
     rows = [["image", "IoU", "limit", "boundary F", "F, 2 px", "found", "instances"]]
     for one in sorted(evaluation.list_rows(), key=lambda row: (row["iou"], row["name"])):
-        figures = [_format_figure(one[key]) for key in ("iou", "limit", "boundary_f", "pixel_f")]
+        figures = [_format_figure(one[key]) for key in ("iou", "limit", "boundary_f", "f_2px")]
         instances = NONE if one["n_true"] is None else f"{one['n_matched']} of {one['n_true']}"
         rows.append([one["name"], *figures, "yes" if one["found"] else "no", instances])
     return rows

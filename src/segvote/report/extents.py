@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_labels
-from segvote.io.overlays import blend_mask
 from segvote.method.extents import N_LEVELS
+from segvote.pipeline.extent import list_selections
 from segvote.report.markup import escape
-from segvote.report.thumbnails import format_picture, read_picture
-from segvote.run.run import Run
-from segvote.steps.extent import list_selections
+from segvote.report.thumbnails import format_picture, outline_segments, read_picture
+from segvote.run.run import Run, format_command
 from segvote.types import WITH
 
 N_IMAGES, SIZE = 6, 200  # images, and the longest side of each in pixels
@@ -30,10 +28,11 @@ def format_extents(run: Run) -> str:
     body = "".join(_format_image(run, index, selections) for index in choose_images(run))
     heads = "".join(_format_head(run.extent, level) for level in range(1, N_LEVELS + 1))
     other = run.extent + 1 if run.extent < N_LEVELS else run.extent - 1
+    command = escape(format_command(run.folder.path, "extent", other))
     return (
         '<section class="extents" aria-labelledby="extents">\n<div class="head"><h2 id="extents">Extent</h2>\n'
         f"<p>How much of the object the masks cover, level {run.extent} of {N_LEVELS} now, on images from certain to "
-        f"uncertain. Choose another for all images: <code>segvote extent . {other}</code>. Outlines are of whole "
+        f"uncertain. Choose another for all images: <code>{command}</code>. Outlines are of whole "
         "segments; masks are drawn finer.</p></div>\n"
         f'<div class="strip"><table><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
         "</section>\n"
@@ -61,9 +60,7 @@ def _format_image(run: Run, index: int, selections: np.ndarray) -> str:
         return ""
     small, cells = resize_labels(run.read_segments(index)["labels"], image.shape[:2]), []
     for level, selected in enumerate(selections, start=1):
-        # A smaller label map leaves gaps of a pixel in the mask.
-        mask = cv2.morphologyEx(selected[part][small].astype(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
         mark, word = (' class="chosen"', ", chosen") if level == run.extent else ("", "")
-        picture = format_picture(blend_mask(image, mask.astype(bool)), f"Extent {level} on {name}{word}")
+        picture = format_picture(outline_segments(image, small, selected[part]), f"Extent {level} on {name}{word}")
         cells.append(f'<td{mark} title="{escape(name)}">{picture}</td>')
     return f"<tr>{''.join(cells)}</tr>\n"

@@ -1,4 +1,4 @@
-"""Figures as inline SVG: histograms in rows, bars, the heat scale, precision-recall curves.
+"""Figures as inline SVG: histograms in rows, bars, the heat scale, precision-recall and other curves.
 
 Colours come from the page's style by class. The lines of a chart differ in colour and in dashes, for print.
 """
@@ -20,11 +20,12 @@ N_BINS = 40
 
 
 class HistogramRow(NamedTuple):
-    """One group of segments."""
+    """One group of values."""
 
     name: str
     colour: str  # a class of the style sheet
     values: np.ndarray  # (n,)
+    unit: str = "segments"  # what is counted
 
 
 def make_edges(values: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
@@ -82,7 +83,7 @@ def _draw_row(row: HistogramRow, edges: np.ndarray, top: float, base: float) -> 
     right = WIDTH - MARGIN
     return (
         f'<g class="{row.colour}"><text class="name" x="{MARGIN}" y="{top + 15:.1f}">{escape(row.name)}'
-        f'<tspan class="count" dx="8">{counts.sum():,} segments</tspan></text>'
+        f'<tspan class="count" dx="8">{counts.sum():,} {escape(row.unit)}</tspan></text>'
         f'<text x="{right}" y="{top + 15:.1f}" text-anchor="end">{highest}</text>'
         f'<line class="base" x1="{MARGIN}" x2="{right}" y1="{base:.1f}" y2="{base:.1f}"/>{"".join(bars)}</g>'
     )
@@ -126,39 +127,62 @@ LINE_COLOURS = ("currentColor", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e6
 DASHES = ("", "7 3", "2 3")
 
 
+class Line(NamedTuple):
+    """One curve of a chart, its coordinates as shares of the two axes."""
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+
+
+class Axes(NamedTuple):
+    """Names of the axes and, evenly spread, of the marks on the horizontal one; the vertical one is from 0 to 1."""
+
+    x: str
+    y: str
+    marks: Sequence[str] = ("0", "0.25", "0.5", "0.75", "1")
+
+
 def draw_curves(rankings: Sequence[tuple[str, Ranking]]) -> str:
     """Precision over recall as one ``<svg>``, by name, the most important curve first."""
-    height = max(BELOW, TOP + PITCH * (len(rankings) + 1))
-    parts = [_draw_curve(*named, number) for number, named in reversed(list(enumerate(rankings)))]
+    lines = [Line(f"{name} {one.pixel_ap:.2f}", one.recall, one.precision) for name, one in rankings]
+    return draw_lines(lines, Axes("recall", "precision"), "Precision over recall, pixels of all images")
+
+
+def draw_lines(lines: Sequence[Line], axes: Axes, title: str) -> str:
+    """A chart as one ``<svg>``, the most important curve first; `title` is for screen readers."""
+    height = max(BELOW, TOP + PITCH * (len(lines) + 1))
+    parts = [_draw_line(line, number) for number, line in reversed(list(enumerate(lines)))]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lines" viewBox="0 0 560 {height}" role="img" '
         f'font-family="system-ui, sans-serif" font-size="12" fill="currentColor">'
-        f"<title>Precision over recall, pixels of all images</title>{_draw_axes()}{''.join(parts)}</svg>\n"
+        f"<title>{escape(title)}</title>{_draw_axes(axes)}{''.join(parts)}</svg>\n"
     )
 
 
-def _draw_axes() -> str:
+def _draw_axes(axes: Axes) -> str:
     (width, height), parts = PLOT, []
     for tick in (0, 0.25, 0.5, 0.75, 1):
-        x, y = LEFT + width * tick, TOP + height * (1 - tick)
+        y = TOP + height * (1 - tick)
         parts.append(f'<path d="M{LEFT} {y:.1f}h{width}" stroke="currentColor" stroke-opacity=".15"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
-        parts.append(f'<text x="{x:.1f}" y="{TOP + height + 16}" text-anchor="middle">{tick:g}</text>')
+    for place, mark in enumerate(axes.marks):
+        x = LEFT + width * place / max(len(axes.marks) - 1, 1)
+        parts.append(f'<text x="{x:.1f}" y="{TOP + height + 16}" text-anchor="middle">{escape(mark)}</text>')
     middle = TOP + height // 2
-    parts.append(f'<text x="{LEFT + width // 2}" y="{BELOW - 10}" text-anchor="middle">recall</text>')
+    parts.append(f'<text x="{LEFT + width // 2}" y="{BELOW - 10}" text-anchor="middle">{escape(axes.x)}</text>')
     turned = f'text-anchor="middle" transform="rotate(-90 12 {middle})"'
-    parts.append(f'<text x="12" y="{middle}" {turned}>precision</text>')
+    parts.append(f'<text x="12" y="{middle}" {turned}>{escape(axes.y)}</text>')
     return "".join(parts)
 
 
-def _draw_curve(name: str, ranking: Ranking, number: int) -> str:
-    """A curve and its key in the legend, with the average precision."""
+def _draw_line(line: Line, number: int) -> str:
+    """A curve and its key in the legend."""
     colour, dash = LINE_COLOURS[number % len(LINE_COLOURS)], DASHES[number // len(LINE_COLOURS) % len(DASHES)]
     look = f'fill="none" stroke="{colour}" stroke-width="{1.5 if number else 2.4}" stroke-dasharray="{dash}"'
     points = " ".join(
-        f"{LEFT + PLOT[0] * recall:.1f},{TOP + PLOT[1] * (1 - precision):.1f}"
-        for recall, precision in zip(ranking.recall, ranking.precision, strict=True)
+        f"{LEFT + PLOT[0] * x:.1f},{TOP + PLOT[1] * (1 - y):.1f}" for x, y in zip(line.xs, line.ys, strict=True)
     )
-    text, x, y = escape(f"{name} {ranking.pixel_ap:.2f}"), LEFT + PLOT[0] + 18, TOP + 8 + PITCH * number
+    text, x, y = escape(line.name), LEFT + PLOT[0] + 18, TOP + 8 + PITCH * number
     key = f'<path d="M{x} {y}h22" {look}/><text x="{x + 28}" y="{y + 4}">{text}</text>'
     return f'<g><title>{text}</title><polyline points="{points}" {look} stroke-linejoin="round"/></g>{key}'

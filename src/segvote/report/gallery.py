@@ -6,7 +6,7 @@ A video has a player and a time line.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import log
 from statistics import median
@@ -15,12 +15,12 @@ from urllib.parse import quote
 import numpy as np
 
 from segvote.method.confidence import UNCERTAIN
+from segvote.pipeline.video.write import Moment, get_film_path, read_timeline
 from segvote.report.figures import draw_bar
 from segvote.report.markup import escape, format_number, format_share
 from segvote.report.thumbnails import PAGE_BYTES, choose_size, format_triplet
 from segvote.run.record import BagRecord
 from segvote.run.run import Run
-from segvote.steps.video.write import Moment, get_film_path, read_timeline
 from segvote.types import WITH
 
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
@@ -45,8 +45,11 @@ def count_false_positives(bags: Sequence[BagRecord]) -> int:
     return sum(bag.bag_label != WITH and bag.score > bag.threshold for bag in bags)
 
 
-def list_cards(run: Run) -> Iterator[str]:
-    """Cards as HTML, in the order of the page; their pictures are made in threads."""
+def list_cards(run: Run, n_objects: Mapping[int, int]) -> Iterator[str]:
+    """Cards as HTML, in the order of the page; their pictures are made in threads.
+
+    `n_objects` is the number of objects by the number of the bag, where it is known.
+    """
     size, share = choose_size(len(run)), PAGE_BYTES // len(run)
     order, spent = sort_bags(run.bags), 0
     with ThreadPoolExecutor(N_THREADS) as pool:
@@ -54,10 +57,11 @@ def list_cards(run: Run) -> Iterator[str]:
         for rank, (index, made) in enumerate(zip(order, triplets, strict=True)):
             triplet = made if spent < PAGE_BYTES else ["", "", ""]
             spent += sum(map(len, triplet))
-            yield format_card(run.bags[index], triplet, rank, format_film(run, run.bags[index]))
+            film = format_film(run, run.bags[index])
+            yield format_card(run.bags[index], triplet, rank, film, n_objects.get(index))
 
 
-def format_card(bag: BagRecord, triplet: Sequence[str], rank: int, film: str = "") -> str:
+def format_card(bag: BagRecord, triplet: Sequence[str], rank: int, film: str = "", n_objects: int | None = None) -> str:
     """One card; `rank` is its place in the order of uncertainty, `film` the markup of a video's player."""
     bag_label, name = escape(bag.bag_label), escape(bag.name.removeprefix(f"{bag.bag_label}/"))
     stem = escape(quote(bag.stem, errors="surrogateescape"))
@@ -71,14 +75,14 @@ def format_card(bag: BagRecord, triplet: Sequence[str], rank: int, film: str = "
         f' data-area="{bag.area}" data-name="{name}">\n'
         f'<button type="button" class="triplet">{"".join(panes)}</button>\n'
         f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="bag-label {bag_label}">{bag_label}</span></div>\n'
-        f"{film}{_format_facts(bag)}"
+        f"{film}{_format_facts(bag, n_objects)}"
         # Links that work while the page lies in its run folder; shown when a card is enlarged.
         f'<p class="files">In the run folder: <a href="masks/{stem}.png">mask</a>, '
         f'<a href="heatmaps/{stem}.jpg">heat map</a></p>\n</li>\n'
     )
 
 
-def _format_facts(bag: BagRecord) -> str:
+def _format_facts(bag: BagRecord, n_objects: int | None) -> str:
     above = ' <span class="alarm">above</span>' if bag.score > bag.threshold else ""
     facts = {"highest score": f"{format_number(bag.score)}{above}", "threshold": format_number(bag.threshold)}
     facts |= {"segments": f"{bag.n_segments}"}
@@ -91,6 +95,8 @@ def _format_facts(bag: BagRecord) -> str:
             "area": format_share(bag.area),
             "segments": f"{bag.n_selected} of {bag.n_segments}",
         }
+    if n_objects is not None:
+        facts["objects"] = f"{n_objects}"
     facts["pixels"] = f"{bag.width} × {bag.height}"
     rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
     return f'<dl class="facts">{rows}</dl>\n'

@@ -13,13 +13,16 @@ from pathlib import Path
 from segvote.io.files import atomic_path
 from segvote.io.names import PERCENT
 from segvote.io.tables import format_json
+from segvote.report.alternatives import format_alternatives
 from segvote.report.extents import format_extents
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape, format_head, read_static
+from segvote.report.objects import format_objects, read_areas
 from segvote.report.summary import (
     format_confidence,
     format_drawing,
+    format_estimate,
     format_figures,
     format_left_out,
     format_parameters,
@@ -50,8 +53,9 @@ def list_parts(run: Run) -> Iterator[str]:
     """The page from top to bottom, one card at a time."""
     yield _format_top(run)
     yield _format_gallery_head(run)
-    yield from list_cards(run)
-    yield f"</ol>\n</section>\n{format_figures(run)}"
+    areas = read_areas(run)
+    yield from list_cards(run, {index: len(own) for index, own in areas.items()})
+    yield f"</ol>\n</section>\n{format_objects(run, areas)}{format_figures(run)}"
     yield f'<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n{format_parameters(run)}'
     script = read_static("report.js")
     yield f"</section>\n</main>\n{read_static('dialog.html')}<script>{script}</script>\n</body>\n</html>\n"
@@ -87,7 +91,8 @@ def _format_top(run: Run) -> str:
         '<header><div><p class="over">segvote report</p>\n'
         f"<h1>{escape(title)}</h1>\n<p>{escape(method)}</p></div>\n"
         '<button type="button" id="theme" hidden>Dark</button></header>\n<main>\n'
-        f"{format_confidence(run)}{format_extents(run)}{format_drawing(run)}{format_tiles(run)}{format_left_out(run)}"
+        f"{format_confidence(run)}{format_estimate(run)}{format_alternatives(run)}{format_extents(run)}"
+        f"{format_drawing(run)}{format_tiles(run)}{format_left_out(run)}"
     )
 
 

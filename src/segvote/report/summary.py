@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from segvote.inputs.bags import Problem
 from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import HistogramRow, draw_histograms, make_edges
 from segvote.report.gallery import count_false_positives
 from segvote.report.markup import escape, format_share, format_table
-from segvote.run.record import Problem
-from segvote.run.run import Run
-from segvote.run.settings import Settings
+from segvote.run.run import Run, format_command
+from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 MAX_OPEN = 5  # rows of a list that is shown unfolded
-# What to do at each level of confidence, in the folder of the page.
+# What to do at each level of confidence.
 NEXT_STEPS = {
-    "high": "Look at the first cards, the least certain masks. Correct them with <code>segvote review .</code>, "
-    "then write a set to train on: <code>segvote export . --format yolo</code>.",
-    "fair": "Look at every mask that is marked uncertain and correct it with <code>segvote review .</code>: similar "
+    "high": "Look at the first cards, the least certain masks. Correct them with <code>{review}</code>, "
+    "then write a set to train on: <code>{export}</code>.",
+    "fair": "Look at every mask that is marked uncertain and correct it with <code>{review}</code>: similar "
     "segments of all images follow.",
     "low": "Look at all masks before you use any.",
 }
@@ -72,9 +72,18 @@ def format_confidence(run: Run) -> str:
         return ""
     # Not `capitalize`, which would make WITH and WITHOUT small.
     reason = found["reason"][:1].upper() + found["reason"][1:]
-    why = f" {reason}. Try: {found['advice']}." if reason else ""
-    step = NEXT_STEPS.get(found["level"], "")
+    review, export = (
+        escape(format_command(run.folder.path, *words)) for words in (("review",), ("export", "--format", "yolo"))
+    )
+    why = f" {reason}. Try: {found['advice'].replace('`segvote review`', f'<code>{review}</code>')}." if reason else ""
+    step = NEXT_STEPS.get(found["level"], "").format(review=review, export=export)
     return f'<p class="confidence {found["level"]}"><b>Confidence {found["level"]}.</b>{why} {step}</p>\n'
+
+
+def format_estimate(run: Run) -> str:
+    """The expected IoU of the images that were not finished; nothing where it is not known."""
+    text = escape(run.format_estimate())
+    return f'<p class="estimate">{text[:1].upper()}{text[1:]}.</p>\n' if text else ""
 
 
 def format_drawing(run: Run) -> str:

@@ -58,6 +58,13 @@ def read_picture(path: Path, size: int) -> np.ndarray | None:
         return None
 
 
+def outline_segments(picture: np.ndarray, labels: np.ndarray, selected: np.ndarray) -> np.ndarray:
+    """A picture (h, w, 3) with the selected segments (n_segments,) bool of its label map (h, w) outlined."""
+    # A smaller label map leaves gaps of a pixel in the mask.
+    mask = cv2.morphologyEx(selected[labels].astype(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+    return blend_mask(picture, mask.astype(bool))
+
+
 def _draw_mask(run: Run, index: int, image: np.ndarray | None) -> np.ndarray | None:
     if image is None or not run.bags[index].n_selected:
         return None

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from segvote.masks import scale_heat
+from segvote.pipeline.explain import SegmentExplanation
 from segvote.review.snapshot import Snapshot
-from segvote.steps.explain import SegmentExplanation
 
 MAGIC = 0x31305653  # "SV01", little endian
 SELECTED = 4
@@ -40,7 +40,7 @@ def encode_update(snapshot: Snapshot, since: int = 0) -> bytes:
 def _encode_bag(snapshot: Snapshot, bag: int, priority: float, corrected: bool) -> bytes:
     part = snapshot.get_slice(bag)
     n_segments = part.stop - part.start
-    selected = np.where(snapshot.decisions[part], SELECTED, 0).astype(np.uint8)
+    selected = np.where(snapshot.selected[part], SELECTED, 0).astype(np.uint8)
     state = (snapshot.user_labels[part] + 1).astype(np.uint8) | selected
     flags = (
         (ACCEPTED, snapshot.accepted[bag]),
@@ -86,7 +86,7 @@ def measure_closeness(snapshot: Snapshot) -> np.ndarray:
     """(n_bags,) area with scores close to the threshold, in areas of the mask."""
     scale = NEARNESS * (float(np.ptp(snapshot.scores)) or 1.0)
     close = np.exp(-np.abs(snapshot.scores - snapshot.spread(snapshot.thresholds)) / scale)
-    covered = snapshot.sum_per_bag(np.where(snapshot.decisions, snapshot.areas, 0))
+    covered = snapshot.sum_per_bag(np.where(snapshot.selected, snapshot.areas, 0))
     return snapshot.sum_per_bag(close * snapshot.areas) / np.maximum(covered, 1)
 
 

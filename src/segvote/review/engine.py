@@ -1,9 +1,9 @@
-"""The threads of a review: one loads the run and shows actions, the other votes; both publish snapshots.
+"""A review at work: log -> state -> votes -> snapshot.
 
-An action is written to the log first, and shown. Then the first thread reads the log, which other pages and processes
-write to as well, and propagates new labels to similar segments. The second thread holds the vote in which the labels
+An action is written to the log, read from it once, and shown. The first thread propagates its labels to similar
+segments; it also notices actions that other processes append. The vote thread then holds the vote in which the labels
 take part, which takes longer, and replaces the propagated scores; actions meanwhile are propagated at once and voted on
-next. The last state of the page is the one that `annotate` would write.
+next. The last snapshot is the one that `annotate` would write.
 """
 
 from __future__ import annotations
@@ -12,59 +12,87 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
+from segvote.pipeline.corrected_vote import RunVote
+from segvote.pipeline.explain import SegmentExplanation
+from segvote.pipeline.lessons import LeftOutImages, find_first
+from segvote.pipeline.vote import BaseVote
 from segvote.review.actions import Actions
-from segvote.review.finishing import Overlaps
-from segvote.review.masks import measure_redrawn
-from segvote.review.snapshot import apply_votes, drop_labels, note_measured, note_redrawn, note_written
-from segvote.review.user_input import open_snapshot
+from segvote.review.board import Board
+from segvote.review.current_masks import CurrentMasks
+from segvote.review.masks import Masks, measure_redrawn
+from segvote.review.pictures import Frames
+from segvote.review.snapshot import Snapshot, note_measured, note_redrawn
+from segvote.review.state import ReviewState
+from segvote.review.vote_thread import VoteThread
+from segvote.review.voting import Voting, show_votes
+from segvote.run.correction_log import CorrectionLog
+from segvote.run.estimate import Estimate
 from segvote.run.run import Run
-from segvote.steps.explain import SegmentExplanation
-from segvote.steps.reopening import Voted
 
+# How long an action waits for another process that writes to the log; the page shows the error and can try again.
+PATIENCE_SECONDS = 2.0
 # How often the log is checked for actions of other processes (a second server, `segvote import`).
 POLL_SECONDS = 1.0
 
 
-class Engine(Actions):
-    """A review of a finished run with its votes; `tell` is called, from any thread, after every change."""
+class Engine:
+    """A review of a finished run with its votes; `tell` is called, from any thread, after every change.
+
+    Attributes
+    ----------
+    board : Board
+        The last state and snapshot.
+    actions : Actions
+        What a user can do.
+    masks : CurrentMasks
+        The masks of the last snapshot.
+    status, problem : str
+        Of the votes: loading, ready or failed; the reason of the last failure.
+    last_voted : int
+        Number of the last action that was voted on.
+    """
 
     def __init__(self, run: Run, tell: Callable[[], None] = lambda: None) -> None:
-        super().__init__(run)
-        self.tell = tell
-        self.status, self.problem = "loading", ""
-        self.last_voted = -1  # number of the last action that was voted on
+        self.run, self.tell = run, tell
+        self.log = CorrectionLog(run.folder.corrections_path, PATIENCE_SECONDS)
+        self.board, self.voting, self.frames = Board(run, self.log), Voting(run), Frames(run)
+        self._masks, self._left_out = Masks(run), LeftOutImages()
+        self.masks = CurrentMasks(self.board, self._masks)
+        self.actions = Actions(self.board, self.masks, self.frames, self.voting.list_selections, self._show_action)
+        self.status, self.problem, self.last_voted = "loading", "", -1
+        self._asked: tuple[BaseVote | None, int] = (None, -1)  # of the last vote: the image to finish first
         self._wake = threading.Condition()
-        self._dirty, self._waiting, self._stop = True, False, False  # new actions; a vote is due; the review ends
-        self._overlaps = Overlaps(run)
-        self._threads = [
-            threading.Thread(target=self._work, name="segvote-review", daemon=True),
-            threading.Thread(target=self._vote_on, name="segvote-vote", daemon=True),
-        ]
+        self._dirty, self._stop = True, False  # there is a new state; the review ends
+        self._vote_thread = VoteThread(self._vote_on, self._fail)
+        self._thread = threading.Thread(target=self._work, name="segvote-review", daemon=True)
+
+    @property
+    def is_started(self) -> bool:
+        return self._thread.ident is not None
 
     def start(self) -> None:
         """Start both threads, if they were not yet."""
         with self._wake:
-            for thread in self._threads:
-                if thread.ident is None:
-                    thread.start()
+            if not self.is_started:
+                self._thread.start()
+                self._vote_thread.start()
 
     def stop(self) -> None:
         with self._wake:
             self._stop = True
             self._wake.notify_all()
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join(timeout=5)
+        if self.is_started:
+            self._thread.join(timeout=5)
+        self._vote_thread.stop()
         self.log.close()
 
-    def _show_actions(self) -> None:
-        super()._show_actions()
+    def _show_action(self) -> None:
         self._mark_dirty()
         self.tell()
 
@@ -92,35 +120,32 @@ class Engine(Actions):
                     self._dirty = False
                     return not self._stop
             with contextlib.suppress(SegvoteError):
-                if self.log.read_last() != self.corrections.last:
+                if self.log.read_last() != self.board.state.last:
+                    self.board.catch_up()
                     return True
 
     def _take_step(self) -> None:
         if not self.voting.is_open:
             self.voting.open()
-            redrawn = measure_redrawn(self.run, self.snapshot)
-            with self._publishing:
-                self.snapshot = note_redrawn(self.snapshot, redrawn)
-        self._move_similar()
-        if self.voting.is_final and self.last_voted >= self.corrections.last:
+            redrawn = measure_redrawn(self.run, self.board.snapshot)
+            self.board.publish(lambda snapshot: note_redrawn(snapshot, redrawn))
+        state = self._move_similar()
+        if self.last_voted < state.last:
+            self._vote_thread.submit(state)
+        elif self.voting.is_final:
             self._recover()
-        with self._wake:
-            self._waiting = self.last_voted < self.corrections.last
-            self._wake.notify_all()
 
-    def _move_similar(self) -> None:
-        """Propagate the labels of the log to similar segments."""
+    def _move_similar(self) -> ReviewState:
+        """Propagate the labels of the last state to similar segments; returns the state."""
         with self.voting.lock:
-            user, corrections = self._read_log()
-            voted = self.voting.vote_at_once(user, corrections)
+            state = self.board.state
+            voted = self.voting.vote_at_once(state)
             if voted is not None:
-                result, graph = voted.result, voted.held.vote.graph if voted.held.voter is None else None
-                with self._publishing:
-                    votes = (result.scores, result.selected, result.thresholds, graph, result.uncertainty)
-                    self.snapshot = apply_votes(self.snapshot, *votes)
+                self.board.publish(partial(show_votes, voted=voted))
                 if self.voting.is_final:
-                    self.last_voted = max(self.last_voted, user.action)
+                    self.last_voted = max(self.last_voted, state.last)
         self.tell()
+        return state
 
     def _recover(self) -> None:
         if self.status != "ready":
@@ -143,77 +168,82 @@ class Engine(Actions):
         """Draw the masks that changed, one after the other, while there is nothing else to do."""
         with contextlib.suppress(SegvoteError, OSError):
             while not (self._dirty or self._stop):
-                left = np.flatnonzero(~self.snapshot.is_measured)
+                left = np.flatnonzero(~self.board.snapshot.is_measured)
                 if len(left):
                     self._measure_mask(int(left[0]))
-                elif not self._measure_next_overlap():
+                elif not self._predict_next_left_out():
                     return
 
     def _measure_mask(self, bag: int) -> None:
-        snapshot, strokes = self._get_drawn(bag)
-        covered, change = self.masks.measure(snapshot, strokes, bag)
-        with self._publishing:
-            if self.snapshot.touched_at[bag] == snapshot.touched_at[bag]:
-                self.snapshot = note_measured(self.snapshot, bag, covered, change)
+        snapshot, strokes = self.board.get_drawn(bag)
+        covered, change = self._masks.measure(snapshot, strokes, bag)
+
+        def note(now: Snapshot) -> Snapshot:
+            is_same = now.touched_at[bag] == snapshot.touched_at[bag]
+            return note_measured(now, bag, covered, change) if is_same else now
+
+        self.board.publish(note)
         self.tell()
 
-    def _measure_next_overlap(self) -> bool:
-        """Compare one accepted mask with the automatic one; False where all were compared."""
-        bag = self._overlaps.find_next(self.snapshot)
-        if bag is None:
+    def _predict_next_left_out(self) -> bool:
+        """Leave out one finished image; False where all of them are predicted."""
+        if not self.voting.is_open or not self.voting.is_final:
             return False
-        snapshot, strokes = self._get_drawn(bag)
-        result = self.voting.vote_without_labels()
-        automatic = apply_votes(drop_labels(snapshot), result.scores, result.selected, result.thresholds)
-        self._overlaps.measure(snapshot, bag, automatic, self.masks.draw(snapshot, strokes, bag))
+        voted = self.voting.get_voted()
+        image = next(self._left_out.list_unknown(voted), None)
+        if image is None:
+            return False
+        self._left_out.predict(voted, image)
         self.tell()
         return True
 
-    # The second thread.
+    # The vote thread.
 
-    def _vote_on(self) -> None:
-        while True:
-            with self._wake:
-                self._wake.wait_for(lambda: self._waiting or self._stop)
-                self._waiting = False
-            if self._stop:
-                return
-            try:
-                self.settle()
-                self._recover()
-            except Exception as error:  # as in the first thread
-                self._fail(error)
+    def _vote_on(self, state: ReviewState) -> None:
+        self._settle(state)
+        self._recover()
 
-    def settle(self) -> Voted:
-        """Vote on all actions of the log; the result is that of `annotate`."""
-        self.voting.get_voted()
-        user, corrections = self._read_log()
+    def _settle(self, state: ReviewState) -> RunVote:
         started = time.perf_counter()
-        voted = self.voting.vote(user, corrections)
-        if self.last_voted < user.action:
-            self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
+        voted = self.voting.vote(state)
+        if self.last_voted < state.last:
+            self._note(step="re-vote", action=state.last, seconds=round(time.perf_counter() - started, 4))
         self._move_similar()
-        self.last_voted = max(self.last_voted, user.action)
+        self.last_voted = max(self.last_voted, state.last)
         self._mark_dirty()  # the first thread draws the masks that changed, and asks for a vote on later actions
         self.tell()
         return voted
 
+    def settle(self) -> RunVote:
+        """Vote on all actions of the log, those of other processes too; the result is that of `annotate`."""
+        self.voting.get_voted()
+        self.board.catch_up()
+        return self._settle(self.board.state)
+
     # Questions of the page.
 
-    def estimate_rest(self) -> dict[str, float] | None:
-        """Estimated quality of the automatic masks; None while too few were accepted."""
-        return self._overlaps.estimate(self.snapshot)
+    def estimate_others(self) -> Estimate | None:
+        """Estimated quality of the images that were not finished; None while none was."""
+        if not self.voting.is_open:
+            return None
+        return self._left_out.estimate(self.voting.get_voted())
 
-    def note_export(self, voted: Voted, run: Run) -> None:
+    def find_asked(self) -> int:
+        """The image that the page asks to finish first; -1 for none."""
+        if not self.voting.is_open:
+            return -1
+        voted = self.voting.get_voted()
+        if self._asked[0] is not voted.taught:
+            self._asked = (voted.taught, find_first(voted))
+        return self._asked[1]
+
+    def note_export(self, voted: RunVote, run: Run) -> None:
         """Count changes from the files of a run that were just written from a vote."""
-        with self._publishing:
-            user = self._reader.read(voted.opened.corrections)
-            written = replace(open_snapshot(run), user_labels=user.user_labels, painted=user.painted)
-            self.snapshot = note_written(self.snapshot, written)
+        self.board.note_export(voted.inputs.corrections, run)
         self._mark_dirty()
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
         """Contributions to the score of a segment."""
-        if not 0 <= segment < self.run.bags[self.check_bag(bag)].n_segments:
+        if not 0 <= segment < self.run.bags[self.board.check_bag(bag)].n_segments:
             raise BadInputError(f"image {bag} has {self.run.bags[bag].n_segments} segments; got {segment}")
         return self.voting.explain(bag, segment)

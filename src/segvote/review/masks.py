@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,13 +12,13 @@ from scipy import ndimage
 
 from segvote.errors import BadInputError, SegvoteError
 from segvote.io.images import resize_labels
-from segvote.masks import Decided
+from segvote.pipeline.drawing.images import draw_stored
+from segvote.pipeline.strokes import Canvas, label_instances, lay_over
 from segvote.review.encoding import scale_bag
 from segvote.review.snapshot import Snapshot
 from segvote.run.correction_log import Action
 from segvote.run.run import Run
-from segvote.run.strokes import Canvas, label_instances, lay_over
-from segvote.steps.drawing.superpixels import draw_stored
+from segvote.selection import make_selection
 
 # Longest sides of the masks that the page is sent.
 PAGE_SIZE, THUMB_SIZE = 1600, 240
@@ -33,12 +32,13 @@ def draw_segments(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
     Videos are exported in whole segments; here that is the mask of the frame shown.
     """
     record, labels, part = run.bags[bag], run.read_segments(bag)["labels"], snapshot.get_slice(bag)
-    heat = scale_bag(snapshot, bag).astype(np.float32)
-    decided = Decided(labels, heat, snapshot.decisions[part], snapshot.user_labels[part])
+    scores, selected, threshold = snapshot.scores[part], snapshot.selected[part], float(snapshot.thresholds[bag])
     if record.n_frames:
-        return decided.selected[labels]
-    size = max(record.height, record.width)
-    return draw_stored(run.folder, record.segments, run.find_image(bag), decided, run.drawing, size)
+        return selected[labels]
+    heat, size = scale_bag(snapshot, bag).astype(np.float32), max(record.height, record.width)
+    selection = make_selection(scores, selected, threshold, snapshot.user_labels[part])
+    arrays = selection, labels, heat
+    return draw_stored(run.folder, record.segments, run.find_image(bag), *arrays, run.drawing, size)
 
 
 def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
@@ -53,7 +53,7 @@ def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
             mask = resize_labels(run.read_mask(int(bag)), labels.shape)  # type: ignore[arg-type]
         except (SegvoteError, OSError):
             continue
-        decided = snapshot.decisions[snapshot.get_slice(int(bag))][labels]
+        decided = snapshot.selected[snapshot.get_slice(int(bag))][labels]
         unlike[bag] = 1 - (mask & decided).sum() / max((mask | decided).sum(), 1)
     return unlike
 
@@ -66,9 +66,9 @@ def fit_size(size: tuple[int, ...], longest: int) -> tuple[int, int]:
 
 
 def encode_mask(mask: np.ndarray) -> bytes:
-    """A mask, gzipped: height and width as uint32, then one bit per pixel, rows joined, the first pixel highest."""
+    """A mask: height and width as uint32, then one bit per pixel, rows joined, the first pixel highest."""
     head = np.array(mask.shape, dtype="<u4").tobytes()
-    return gzip.compress(head + np.packbits(mask).tobytes(), compresslevel=6, mtime=0)
+    return head + np.packbits(mask).tobytes()
 
 
 class Masks:
@@ -114,7 +114,7 @@ class Masks:
             return self.encode(snapshot, strokes, bag, THUMB_SIZE)
         record, labels = self.run.bags[bag], self.run.read_segments(bag)["labels"]
         small = resize_labels(labels, fit_size((record.height, record.width), THUMB_SIZE))
-        return encode_mask(lay_over(snapshot.decisions[snapshot.get_slice(bag)][small], strokes))
+        return encode_mask(lay_over(snapshot.selected[snapshot.get_slice(bag)][small], strokes))
 
     def measure(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> tuple[float, float]:
         """Share of the image that the mask covers, and in which it differs from the mask on the disk.
@@ -134,9 +134,10 @@ class Masks:
 MAX_LISTED = 1000
 
 
-def check_divides(mask: np.ndarray, divisions: Sequence[Action], cut: Action) -> None:
+def check_divides(mask: np.ndarray, divisions: Sequence[Action], cut: Action, objects: str = "pieces") -> None:
     """Reject a cut that divides no instance of a mask (h, w) with these divisions."""
-    before, after = (label_instances(mask, several).max(initial=0) for several in (divisions, [*divisions, cut]))
+    both = (label_instances(mask, several, objects) for several in (divisions, [*divisions, cut]))
+    before, after = (instances.max(initial=0) for instances in both)
     if after <= before:
         raise BadInputError("the line divides no object; draw it through one, from edge to edge")
 
@@ -166,7 +167,7 @@ def measure_instances(instances: np.ndarray) -> np.ndarray:
 
 
 def encode_instances(instances: np.ndarray) -> bytes:
-    """Instances (h, w), gzipped.
+    """Instances (h, w) as bytes.
 
     Height and width of the map, number of listed instances, number of all (4 x uint32); `measure_instances` of each
     listed one (7 x uint32); then one uint16 per pixel of the map, 0 where no listed one is.
@@ -175,5 +176,4 @@ def encode_instances(instances: np.ndarray) -> bytes:
     shown = resize_labels(instances, fit_size(instances.shape, PAGE_SIZE))
     shown = np.where(shown <= len(measured), shown, 0).astype("<u2")
     head = np.array([*shown.shape, len(measured), instances.max(initial=0)], dtype="<u4")
-    content = head.tobytes() + measured.astype("<u4").tobytes() + shown.tobytes()
-    return gzip.compress(content, compresslevel=6, mtime=0)
+    return head.tobytes() + measured.astype("<u4").tobytes() + shown.tobytes()

@@ -39,7 +39,11 @@ class _Move(_Several):
 
 class _ChooseExtent(Message):
     bags: Numbers  # none: all images
-    level: int
+    extent: int
+
+
+class _ChooseAlternative(Message):
+    number: int  # 0: the vote itself
 
 
 class _SetSegments(Message):
@@ -84,6 +88,7 @@ class ExportFormat(Message):
 # Fields of a message are the parameters of its action.
 ACTIONS: dict[str, tuple[type[Message], Callable[..., int]]] = {
     "accept": (_Accept, Actions.accept),
+    "alternative": (_ChooseAlternative, Actions.choose_alternative),
     "clear": (_Several, Actions.clear),
     "cut": (_Points, Actions.cut),
     "extent": (_ChooseExtent, Actions.choose_extent),

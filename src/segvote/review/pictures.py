@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-import gzip
 import threading
 from functools import lru_cache
 
-import cv2
 import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.overlays import encode_jpeg
 from segvote.io.video.reading import VideoStream
+from segvote.pipeline.video.draw import read_frame_labels
+from segvote.report.crops import CROP_SOURCE_SIZE, check_segment, draw_crop
+from segvote.report.thumbnails import outline_segments
 from segvote.run.run import Run
 from segvote.run.videos import KeyFrames
 from segvote.segmentation.hierarchy import cut_tree
-from segvote.steps.video.draw import read_frame_labels
 
-IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
-# How many times fewer regions each level has than the segments, the coarsest first.
-LEVELS = (14, 7, 4, 2, 1)
-# Sizes of the caches: decoded images; encoded pictures and maps, about 64 MB each; crops.
-N_READ, N_ENCODED, N_CROPS = 4, 128, 2048
+IMAGE_SIZE, THUMB_SIZE = 1600, 240
+# How many times fewer regions each level of the tree has than the segments, the coarsest first.
+TREE_LEVELS = (14, 7, 4, 2, 1)
+# Sizes of the caches: decoded images; encoded pictures, about 64 MB; label maps, which browsers keep; crops.
+N_READ, N_ENCODED, N_MAPS, N_CROPS = 4, 128, 16, 2048
 
 
 def list_levels(parents: np.ndarray, altitudes: np.ndarray) -> np.ndarray:
     """(n_levels, n) the region of each segment at every level of its tree, the coarsest first."""
     n_segments = (len(parents) + 1) // 2
-    levels = [cut_tree(parents, altitudes, max(2, round(n_segments / fewer))) for fewer in LEVELS[:-1]]
+    levels = [cut_tree(parents, altitudes, max(2, round(n_segments / fewer))) for fewer in TREE_LEVELS[:-1]]
     return np.stack([*levels, np.arange(n_segments)])
 
 
 def encode_map(labels: np.ndarray, levels: np.ndarray) -> bytes:
-    """A label map and its levels, gzipped: height, width, n_segments, n_levels as uint32, then uint16 arrays.
+    """A label map and the levels of its tree: height, width, n_segments, n_levels as uint32, then uint16 arrays.
 
     Rows are stored as differences to the row above, modulo 2**16, which compress well. It is no picture, because
     browsers that guard against fingerprinting change pixels that a page reads back.
@@ -43,8 +43,7 @@ def encode_map(labels: np.ndarray, levels: np.ndarray) -> bytes:
     head = np.array([*labels.shape, levels.shape[1], len(levels)], dtype="<u4")
     rows = labels.astype(np.uint16)
     rows[1:] -= labels[:-1].astype(np.uint16)
-    body = head.tobytes() + rows.astype("<u2").tobytes() + levels.astype("<u2").tobytes()
-    return gzip.compress(body, compresslevel=6, mtime=0)
+    return head.tobytes() + rows.astype("<u2").tobytes() + levels.astype("<u2").tobytes()
 
 
 class Pictures:
@@ -56,57 +55,29 @@ class Pictures:
         self._read_kept = lru_cache(N_READ)(lambda bag, size: resize_image(self.run.read_image(bag), size))
         self.get_image = lru_cache(N_ENCODED)(lambda bag: encode_jpeg(self._read(bag, IMAGE_SIZE), 88))
         self.get_thumb = lru_cache(N_ENCODED)(lambda bag: encode_jpeg(self._read(bag, THUMB_SIZE), 80))
-        self.get_crop = lru_cache(N_CROPS)(lambda bag, segment: encode_jpeg(self.draw_crop(bag, segment)))
-        self.get_map = lru_cache(N_ENCODED)(lambda bag: self.encode_labels(bag, self.run.read_segments(bag)["labels"]))
+        self.get_crop = lru_cache(N_CROPS)(lambda bag, segment: encode_jpeg(self._draw_crop(bag, segment)))
+        self.get_map = lru_cache(N_MAPS)(lambda bag: self.encode_labels(bag, self.run.read_segments(bag)["labels"]))
 
     def encode_labels(self, bag: int, labels: np.ndarray) -> bytes:
         """Label map (h, w) of a frame of a video, and levels."""
         segments = self.run.read_segments(bag)
         return encode_map(labels, list_levels(segments["parents"], segments["altitudes"]))
 
-    def draw_crop(self, bag: int, segment: int) -> np.ndarray:
-        """(h, w, 3) uint8 square cut-out around a segment, its surroundings darkened."""
-        labels = self.run.read_segments(bag)["labels"]
-        n_segments = self.run.bags[bag].n_segments  # a frame of a video need not show them all
-        if not 0 <= segment < n_segments:
-            raise BadInputError(f"image {bag} has {n_segments} segments; got segment {segment}")
-        image = self._read(bag, CROP_SOURCE_SIZE)
-        mask = resize_labels(labels == segment, image.shape[:2])
-        rows, columns = _find_window(mask)
-        return _frame(image[rows, columns], mask[rows, columns])
+    def draw_outline(self, bag: int, selected: np.ndarray) -> bytes:
+        """JPEG of a small picture with selected segments (n_segments,) bool outlined."""
+        picture = self._read(bag, THUMB_SIZE)
+        labels = resize_labels(self.run.read_segments(bag)["labels"], picture.shape[:2])  # type: ignore[arg-type]
+        return encode_jpeg(outline_segments(picture, labels, selected), 80)
+
+    def _draw_crop(self, bag: int, segment: int) -> np.ndarray:
+        check_segment(self.run, bag, segment)
+        return draw_crop(self.run, bag, segment, self._read(bag, CROP_SOURCE_SIZE))
 
     def _read(self, bag: int, size: int) -> np.ndarray:
         """The image with a longest side of at most `size`."""
         # One at a time: decoding may take a gigabyte, and a page asks for six pictures at once.
         with self._decoding:
             return self._read_kept(bag, size)
-
-
-def _find_window(mask: np.ndarray) -> tuple[slice, slice]:
-    """Square around a mask with a margin, inside the picture."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if len(rows) == 0:  # a segment too thin for the smaller picture
-        return slice(None), slice(None)
-    centre = (int(rows.mean()), int(columns.mean()))
-    side = max(int(1.9 * max(np.ptp(rows), np.ptp(columns))), min(mask.shape) // 5, 8)
-    starts = [
-        min(max(0, middle - side // 2), max(0, full - side)) for middle, full in zip(centre, mask.shape, strict=True)
-    ]
-    return slice(starts[0], starts[0] + side), slice(starts[1], starts[1] + side)
-
-
-def _frame(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Darken the surroundings of a segment, draw its outline, resize to a crop."""
-    scale = CROP_SIZE / max(image.shape[:2])
-    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
-    picture = cv2.resize(
-        np.ascontiguousarray(image), size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-    )
-    inside = cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
-    shown = np.where(inside[..., None] > 0, picture, (picture * 0.45).astype(np.uint8))
-    outlines, _ = cv2.findContours(inside, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-    cv2.drawContours(shown, outlines, -1, (255, 255, 255), 1)
-    return shown
 
 
 PICTURE_SIZE, QUALITY = 1280, 85

@@ -14,18 +14,23 @@ from typing import Any
 from msgspec.structs import asdict as list_fields
 
 from segvote.errors import BusyRunError
+from segvote.inputs.bags import Problem
 from segvote.io import EXPORTS
+from segvote.io.exports.base import ExportOptions
 from segvote.method.extents import N_LEVELS
+from segvote.pipeline.doctor import NearDuplicate, diagnose_run, find_duplicates
+from segvote.pipeline.export import write_export
+from segvote.pipeline.opening import list_run_bags
+from segvote.pipeline.write import KEPT
+from segvote.report.extents import choose_images
 from segvote.report.gallery import UNCERTAIN
-from segvote.review.encoding import describe_explanation, encode_update
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
 from segvote.review.messages import ACTIONS, ExportFormat, Message, TakeBack, read_message
 from segvote.review.pictures import Pictures
+from segvote.run.alternatives import DOUBTFUL, check_alternative, name_alternative
+from segvote.run.estimate import format_estimate, format_lesson
 from segvote.run.run import Run
-from segvote.steps.doctor import NearDuplicate, diagnose_run, find_duplicates
-from segvote.steps.export import export
-from segvote.steps.reopening import list_run_bags
 
 
 class Session:
@@ -42,10 +47,11 @@ class Session:
         # Name of each action to a function of the decoded message of the page.
         self.actions: dict[str, Callable[[Any], dict[str, Any]]] = {
             **{name: partial(self._act, name) for name in ACTIONS},
+            "audit": self._audit,
             "export": self._export,
             "export-format": self._export_format,
-            "redo": partial(self._take_back, self.engine.redo),
-            "undo": partial(self._take_back, self.engine.undo),
+            "redo": partial(self._take_back, self.engine.actions.redo),
+            "undo": partial(self._take_back, self.engine.actions.undo),
         }
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Event] = set()
@@ -122,35 +128,40 @@ class Session:
         }
 
     def describe_status(self) -> dict[str, Any]:
-        engine, corrections = self.engine, self.engine.corrections
+        engine, corrections = self.engine, self.engine.board.corrections
         extents = {index: corrections.extents.get(bag.digest) for index, bag in enumerate(self.run.bags)}
         return {
-            "version": engine.snapshot.version,
+            "version": engine.board.snapshot.version,
             "action": corrections.last,
             "nUndo": corrections.n_undo,
             "nRedo": corrections.n_redo,
             "extent": corrections.extent or self.run.settings.extent,
-            "extents": {index: level for index, level in extents.items() if level},  # of single images
+            "extents": {index: extent for index, extent in extents.items() if extent},  # of single images
+            "alternative": corrections.alternative,
             "lastVoted": engine.last_voted,
             "votes": engine.status,
             "problem": engine.problem,
+            "lost": list(corrections.lost),  # damaged actions of the log
             "export": self._export_step,
-            "estimate": engine.estimate_rest(),
+            **self._describe_lesson(),
         }
 
-    def encode_update(self, since: int) -> bytes:
-        return encode_update(self.engine.snapshot, since)
-
-    def get_frame_map(self, bag: int, frame: int) -> bytes:
-        """Label map and levels of a frame of a video."""
-        return self.pictures.encode_labels(bag, self.engine.frames.read_labels(bag, frame))
-
-    def describe_votes(self, bag: int, segment: int) -> dict[str, Any]:
-        return describe_explanation(self.engine.explain(bag, segment), bag, segment)
+    def _describe_lesson(self) -> dict[str, Any]:
+        """Finished images: what they changed, the estimate of the others, and the images of an audit that are left."""
+        found, corrections = self.engine.estimate_others(), self.engine.board.corrections
+        numbers = {bag.digest: index for index, bag in enumerate(self.run.bags)}
+        left = [numbers[one] for one in corrections.audited if one in numbers and one not in corrections.looked]
+        return {
+            "nFinished": found.n_finished if found else 0,
+            "lesson": format_lesson(found) if found else "",
+            "estimate": format_estimate(found) if found else "",
+            "audit": left,
+            "ask": self.engine.find_asked(),
+        }
 
     @cached_property
     def _duplicates(self) -> list[NearDuplicate]:
-        return find_duplicates(list_run_bags(self.run, self.engine.corrections))
+        return find_duplicates(list_run_bags(self.run, self.engine.board.corrections))
 
     def describe_doctor(self) -> dict[str, Any]:
         diagnosis = diagnose_run(self.run, self.engine.voting.get_voted(), self._duplicates)
@@ -158,21 +169,41 @@ class Session:
         flagged = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]
         return {"nImages": len(diagnosis.images), "flagged": flagged[:200]}
 
+    def describe_alternatives(self) -> dict[str, Any]:
+        """Letters of the alternatives, and the images by which they are compared; `isAsked` where it is in doubt."""
+        letters = [name_alternative(number) for number in range(len(self.engine.voting.list_selections()))]
+        level = self.run.confidence.get("level", "")
+        return {"letters": letters, "bags": choose_images(self.run), "isAsked": level in DOUBTFUL and len(letters) > 1}
+
+    def draw_alternative(self, number: int, bag: int) -> bytes:
+        """JPEG of an image with the outline of an alternative, before corrections."""
+        selections = self.engine.voting.list_selections()
+        check_alternative(number, len(selections))
+        return self.pictures.draw_outline(bag, selections[number, self.run.get_slice(self.engine.board.check_bag(bag))])
+
     # Actions.
 
     def _act(self, name: str, message: Any) -> dict[str, Any]:
         self.engine.log.check_in_place()
         schema, act = ACTIONS[name]
-        number = act(self.engine, **list_fields(read_message(message, schema)))
-        return {"action": number, "wider": self.engine.get_wider(number)}
+        number = act(self.engine.actions, **list_fields(read_message(message, schema)))
+        return {"action": number, "offer": self.engine.actions.get_offer(number)}
+
+    def _audit(self, message: Any) -> dict[str, Any]:
+        """Draw images to be finished; the answer lists them."""
+        read_message(message, Message)
+        self.engine.log.check_in_place()
+        bags = self.engine.actions.audit()
+        return {"action": self.engine.board.corrections.last, "bags": bags}
 
     def _take_back(self, act: Callable[[int], int], message: Any) -> dict[str, Any]:
         """Undo or redo; the answer lists the images that it changed."""
-        before = self.engine.corrections
+        before = self.engine.board.corrections
         number = act(read_message(message, TakeBack).expected)
-        left = self.engine.corrections
-        # An extent for all images is seen everywhere.
-        changed = left.list_changed(before) if left.extent == before.extent else set()
+        left = self.engine.board.corrections
+        # An extent for all images, and another alternative, are seen everywhere.
+        is_local = (left.extent, left.alternative) == (before.extent, before.alternative)
+        changed = left.list_changed(before) if is_local else set()
         bags = [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]
         return {"action": number, "bags": bags, "nUndo": left.n_undo, "nRedo": left.n_redo}
 
@@ -181,28 +212,31 @@ class Session:
         read_message(message, Message)
         with self._hold_export():
             written = self._write_run()
-        return {"folder": str(written.folder.path.resolve()), "n": len(written)}
+        kept = [problem.reason for problem in written.record.problems if problem.reason.endswith(KEPT)]
+        return {"folder": str(written.folder.path.resolve()), "n": len(written) - len(kept), "kept": kept}
 
     def _export_format(self, message: Any) -> dict[str, Any]:
         """Write the run in the format of another tool, as `segvote export` does."""
         wanted = read_message(message, ExportFormat)
         with self._hold_export():
-            opened, record = self.engine.settle().opened, self.run.folder.read_record()
+            opened, record = self.engine.settle().inputs, self.run.folder.read_record()
             if not record.complete or record.key != opened.key:
                 self._write_run()
-            place = export(
+            left_out: list[Problem] = []
+            place = write_export(
                 self.run.folder.path,
                 wanted.format,
-                instances=wanted.instances,
+                options=ExportOptions((), instances=wanted.instances or None),
                 overwrite=wanted.overwrite,
+                on_problem=left_out.append,
                 progress=self._show_export,
             )
-        return {"place": str(place.resolve())}
+        return {"place": str(place.resolve()), "leftOut": [problem.reason for problem in left_out]}
 
     @contextmanager
     def _hold_export(self) -> Iterator[None]:
         if not self._exporting.acquire(blocking=False):
-            raise BusyRunError("files are being written already; wait until they are")
+            raise BusyRunError("expected no other export, but one still writes its files; retry when it ends")
         try:
             self.engine.log.check_in_place()  # or the folder would be made again, empty but for these files
             yield

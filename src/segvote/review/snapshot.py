@@ -15,7 +15,7 @@ QUIET = 1e-4
 class UserInput:
     """The corrections of one moment, by segment and bag; names are those of `Snapshot`.
 
-    `painted_shares` (n_segments,) are those of `label_bag`.
+    `painted_shares` and `finished` (n_segments,) are those of `label_bag`.
     """
 
     action: int
@@ -25,6 +25,7 @@ class UserInput:
     moved: np.ndarray
     accepted: np.ndarray
     painted_shares: np.ndarray | None = None
+    finished: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Snapshot:
         Counts snapshots; number of the last action of the log that it includes.
     offsets, areas
         (n_bags + 1,) where each bag's segments begin; (n_segments,) pixels.
-    scores, decisions, user_labels
+    scores, selected, user_labels
         (n_segments,) score; bool object; int8: 1 object, 0 background, -1 where there is no label.
     thresholds
         (n_bags,) score above which segments are object.
@@ -63,7 +64,7 @@ class Snapshot:
     offsets: np.ndarray
     areas: np.ndarray
     scores: np.ndarray
-    decisions: np.ndarray
+    selected: np.ndarray
     user_labels: np.ndarray
     thresholds: np.ndarray
     positive: np.ndarray
@@ -111,12 +112,12 @@ def make_snapshot(
     areas: np.ndarray,
     positive: np.ndarray,
     scores: np.ndarray,
-    decisions: np.ndarray,
+    selected: np.ndarray,
     thresholds: np.ndarray,
     uncertainty: np.ndarray,
     covered: np.ndarray | None = None,
 ) -> Snapshot:
-    """The first snapshot, of a finished run without corrections; `covered` None: the share of the decided segments."""
+    """The first snapshot, of a finished run without corrections; `covered` None: the share of the selected segments."""
     n_bags = len(positive)
     zeros, false, ones = np.zeros(n_bags), np.zeros(n_bags, dtype=bool), np.ones(n_bags, dtype=np.int64)
     first = Snapshot(
@@ -125,7 +126,7 @@ def make_snapshot(
         offsets=offsets,
         areas=areas,
         scores=scores,
-        decisions=decisions,
+        selected=selected,
         user_labels=np.full(len(scores), -1, dtype=np.int8),
         thresholds=thresholds,
         positive=positive,
@@ -141,7 +142,7 @@ def make_snapshot(
         changed_at=ones,
         touched_at=ones,
     )
-    first = replace(first, covered=first.measure_share(decisions) if covered is None else covered)
+    first = replace(first, covered=first.measure_share(selected) if covered is None else covered)
     return replace(first, written=first)
 
 
@@ -155,26 +156,21 @@ def apply_user(old: Snapshot, user: UserInput) -> Snapshot:
         positive=user.positive,
         moved=user.moved,
         accepted=user.accepted,
-        decisions=_hold_labels(old, old.decisions, user.user_labels, user.positive),
+        selected=_hold_labels(old, old.selected, user.user_labels, user.positive),
     )
     return _mark_changes(old, new)
 
 
-def drop_labels(old: Snapshot) -> Snapshot:
-    """The snapshot without any user label, before it is voted on."""
-    return apply_user(old, replace(old.user, user_labels=np.full(len(old.scores), -1, dtype=np.int8)))
-
-
-def _hold_labels(old: Snapshot, decisions: np.ndarray, user_labels: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """(n_segments,) bool decisions in which user labels hold; *without* bags have no other object segments."""
-    held = np.where(user_labels >= 0, user_labels == 1, decisions)
+def _hold_labels(old: Snapshot, selected: np.ndarray, user_labels: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """(n_segments,) bool selection in which user labels hold; *without* bags have no other object segments."""
+    held = np.where(user_labels >= 0, user_labels == 1, selected)
     return held & (old.spread(positive) | (user_labels == 1))
 
 
 def apply_votes(
     old: Snapshot,
     scores: np.ndarray,
-    decisions: np.ndarray,
+    selected: np.ndarray,
     thresholds: np.ndarray,
     graph: sparse.csr_matrix | None = None,
     uncertainty: np.ndarray | None = None,
@@ -184,8 +180,8 @@ def apply_votes(
     `graph`, the weights of the neighbours (n_segments, n_segments), is that of the vote, to measure disagreement anew;
     None leaves disagreement, as `uncertainty` None leaves uncertainty.
     """
-    decisions = _hold_labels(old, decisions, old.user_labels, old.positive)
-    new = replace(old, scores=scores, decisions=decisions, thresholds=thresholds)
+    selected = _hold_labels(old, selected, old.user_labels, old.positive)
+    new = replace(old, scores=scores, selected=selected, thresholds=thresholds)
     if graph is not None:
         new = replace(new, disagreement=measure_disagreement(new, graph))
     if uncertainty is not None:
@@ -234,7 +230,7 @@ def _mark_changes(old: Snapshot, new: Snapshot) -> Snapshot:
     new = _estimate_masks(old, replace(new, version=old.version + 1))
     spread = float(np.ptp(new.scores)) or 1.0
     drifted = np.abs(old.scores - new.scores) > QUIET * spread
-    segments = drifted | (old.decisions != new.decisions) | (old.user_labels != new.user_labels)
+    segments = drifted | (old.selected != new.selected) | (old.user_labels != new.user_labels)
     bags = new.sum_per_bag(segments.astype(np.int64)) > 0
     seen = ("positive", "moved", "accepted", "painted", "uncertainty", "disagreement", "redrawn", "thresholds")
     for name in (*seen, "covered", "change", "is_measured"):
@@ -252,8 +248,8 @@ def _estimate_masks(old: Snapshot, new: Snapshot) -> Snapshot:
     if not touched.any() or new.written is None:
         return new
     same, written = _is_same(new.written, new), new.written
-    turned = new.measure_share(new.decisions != written.decisions)
-    more = new.measure_share(new.decisions) - new.measure_share(written.decisions)
+    turned = new.measure_share(new.selected != written.selected)
+    more = new.measure_share(new.selected) - new.measure_share(written.selected)
     covered = np.where(same, written.covered, np.clip(written.covered + more, 0.0, 1.0))
     return replace(
         new,
@@ -266,7 +262,7 @@ def _estimate_masks(old: Snapshot, new: Snapshot) -> Snapshot:
 
 def _is_same(old: Snapshot, new: Snapshot) -> np.ndarray:
     """(n_bags,) bool: nothing that the bag's mask depends on differs. Heat is scaled by the lowest score of all."""
-    differ = (old.scores != new.scores) | (old.decisions != new.decisions) | (old.user_labels != new.user_labels)
+    differ = (old.scores != new.scores) | (old.selected != new.selected) | (old.user_labels != new.user_labels)
     same = new.sum_per_bag(differ.astype(np.int64)) == 0
     for name in ("thresholds", "positive", "painted"):
         same &= getattr(old, name) == getattr(new, name)
@@ -279,7 +275,7 @@ def measure_disagreement(snapshot: Snapshot, graph: sparse.csr_matrix) -> np.nda
     Averaged over the area of the mask. User labels neither count nor are counted against. The rows of the graph, the
     weights of the neighbours (n_segments, n_segments), sum to one.
     """
-    outside = 1 - graph @ snapshot.decisions.astype(np.float64)
-    disputed = np.where(snapshot.decisions & (snapshot.user_labels < 0), outside * snapshot.areas, 0)
-    covered = snapshot.sum_per_bag(np.where(snapshot.decisions, snapshot.areas, 0))
+    outside = 1 - graph @ snapshot.selected.astype(np.float64)
+    disputed = np.where(snapshot.selected & (snapshot.user_labels < 0), outside * snapshot.areas, 0)
+    covered = snapshot.sum_per_bag(np.where(snapshot.selected, snapshot.areas, 0))
     return np.where(snapshot.positive, snapshot.sum_per_bag(disputed) / np.maximum(covered, 1), 0.0)

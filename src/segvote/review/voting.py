@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from segvote.errors import BusyRunError
-from segvote.method.extents import NEVER, Extents, find_extents
-from segvote.review.snapshot import UserInput
-from segvote.run.corrections import Corrections, drop_empty
+from segvote.pipeline.corrected_vote import RunVote, apply_corrections, correct_taught, vote
+from segvote.pipeline.explain import SegmentExplanation, explain_segment
+from segvote.pipeline.opening import RunInputs, list_run_bags, reopen
+from segvote.pipeline.user_labels import drop_empty
+from segvote.review.snapshot import Snapshot, apply_votes
+from segvote.review.state import ReviewState
 from segvote.run.run import Run
-from segvote.steps.explain import SegmentExplanation, explain_segment
-from segvote.steps.reopening import Opened, Voted, apply_corrections, list_run_bags, reopen, vote
-
-if TYPE_CHECKING:
-    from segvote.method.vote import Vote
 
 
 class Voting:
@@ -36,13 +33,12 @@ class Voting:
         self.lock = threading.RLock()
         self.is_final = True
         self._counting = threading.Lock()  # held through a vote, which takes long: one at a time
-        self._voted: Voted | None = None
-        self._unlabelled: tuple[Vote, Extents] | None = None
+        self._voted: RunVote | None = None
 
     def open(self) -> None:
         """Fit the method to the run's segments, or restore it, with the user labels."""
         voted = vote(reopen(self.run), keep=True)
-        _ = voted.held.similarity.width  # measured now, so that the first correction does not wait for it
+        _ = voted.base.similarity.width  # measured now, so that the first correction does not wait for it
         with self.lock:
             self._voted = voted
 
@@ -50,65 +46,67 @@ class Voting:
     def is_open(self) -> bool:
         return self._voted is not None
 
-    def get_voted(self) -> Voted:
+    def get_voted(self) -> RunVote:
         """The last vote."""
         if self._voted is None:
-            raise BusyRunError("the votes are still being counted; ask again in a moment")
+            raise BusyRunError("expected a finished vote, but the first one still runs; retry in a few seconds")
         return self._voted
 
-    def vote_at_once(self, user: UserInput, corrections: Corrections) -> Voted | None:
-        """Propagate user labels to similar segments, which is quick; None where bag labels changed, which takes a vote.
+    def vote_at_once(self, state: ReviewState) -> RunVote | None:
+        """Propagate user labels to similar segments, which is quick.
 
-        `is_final` tells whether the result is that of `vote`.
+        None where bag labels, finished images or the alternative changed, which takes a vote. `is_final` tells whether
+        the result is that of `vote`.
         """
         with self.lock:
-            voted, now = self.get_voted(), self._open(user, corrections)
-            if not np.array_equal(now.table.bag_labels, voted.opened.table.bag_labels):
+            voted, now = self.get_voted(), self._open(state)
+            if not np.array_equal(now.table.bag_labels, voted.inputs.table.bag_labels):
                 return None
-            if _has_same_labels(now, voted.opened):
+            if not _has_same_lessons(now, voted.inputs):
+                self.is_final = False
+                return None
+            if _has_same_labels(now, voted.inputs):
                 # Actions that change no label, such as an accepted mask, still belong to the files.
-                self._voted = replace(voted, opened=now)
+                self._voted = replace(voted, inputs=now)
             else:
                 is_labelled = now.user_labels is not None
                 # Another voter than the method is never refitted.
-                self.is_final = not is_labelled or voted.held.voter is not None
-                self._voted = apply_corrections(now, voted.held, voted.refitted if is_labelled else voted.held.vote)
+                self.is_final = not is_labelled or not voted.base.is_method
+                refitted = voted.refitted if is_labelled else voted.taught
+                self._voted = correct_taught(now, voted.base, voted.taught, refitted)
             return self._voted
 
-    def vote(self, user: UserInput, corrections: Corrections) -> Voted:
-        """The vote with these user labels and bag labels; `vote_at_once` can be called meanwhile."""
+    def vote(self, state: ReviewState) -> RunVote:
+        """The vote with the user labels and bag labels of a state; `vote_at_once` can be called meanwhile."""
         with self._counting:
             with self.lock:
-                voted, now = self.get_voted(), self._open(user, corrections)
-                is_moved = not np.array_equal(now.table.bag_labels, voted.opened.table.bag_labels)
-                if self.is_final and not is_moved and _has_same_labels(now, voted.opened):
-                    self._voted = replace(voted, opened=now)
+                voted, now = self.get_voted(), self._open(state)
+                is_moved = not np.array_equal(now.table.bag_labels, voted.inputs.table.bag_labels)
+                if self.is_final and not is_moved and _has_same_labels(now, voted.inputs):
+                    self._voted = replace(voted, inputs=now)
                     return self._voted
-            found = apply_corrections(now, voted.held.relabel(user.positive) if is_moved else voted.held)
+            found = apply_corrections(now, voted.base.relabel(state.user.positive) if is_moved else voted.base)
             with self.lock:
                 self._voted, self.is_final = found, True
             return found
 
-    def _open(self, user: UserInput, corrections: Corrections) -> Opened:
-        """The input of a vote with these corrections."""
-        opened = self.get_voted().opened
+    def _open(self, state: ReviewState) -> RunInputs:
+        """The input of a vote with the corrections of a state."""
+        opened, user = self.get_voted().inputs, state.user
         return replace(
             opened,
-            bags=list_run_bags(self.run, corrections),
+            bags=list_run_bags(self.run, state.corrections),
             table=opened.table.relabel(user.positive),
-            corrections=corrections,
+            corrections=state.corrections,
             user_labels=drop_empty(user.user_labels, -1),
             painted_shares=None if user.painted_shares is None else drop_empty(user.painted_shares, 0),
+            finished=None if user.finished is None else drop_empty(user.finished, np.nan),
         )
 
-    def vote_without_labels(self) -> Vote:
-        """The vote without any user label, with the bag labels and extents of the last vote."""
-        with self.lock:
-            voted = self.get_voted()
-            if self._unlabelled is None or self._unlabelled[0] is not voted.held.vote:
-                self._unlabelled = voted.held.vote, find_extents(voted.held.vote)
-            found, extents = self._unlabelled
-            return replace(voted, vote=found, extents=extents).result
+    def list_selections(self) -> np.ndarray:
+        """(n_alternatives, n_segments) bool: what each alternative of the last vote selects, before corrections."""
+        base = self.get_voted().base
+        return np.array([one.selection.selected for one in base.alternatives]).reshape(-1, len(base.table))
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
         """Contributions to the score of a segment."""
@@ -116,18 +114,42 @@ class Voting:
             return explain_segment(self.get_voted(), bag, segment)
 
 
-def _has_same_labels(one: Opened, other: Opened) -> bool:
-    pairs = ((one.user_labels, other.user_labels), (one.painted_shares, other.painted_shares))
-    return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
+def show_votes(snapshot: Snapshot, voted: RunVote) -> Snapshot:
+    """A snapshot with the result of a vote."""
+    result, graph = voted.selection, voted.base.graph
+    return apply_votes(snapshot, result.scores, result.selected, result.thresholds, graph, result.uncertainty)
 
 
-def find_wider(levels: np.ndarray, decisions: np.ndarray, level: int, segments: np.ndarray) -> int:
-    """The first extent wider than `level` that has most of the pixels that a correction adds to a mask; 0: none.
+def _has_same_labels(one: RunInputs, other: RunInputs) -> bool:
+    """Whether two inputs have the same corrections, but for extents and folders."""
+    return (
+        _has_same_lessons(one, other)
+        and _is_same(one.user_labels, other.user_labels)
+        and _is_same(one.painted_shares, other.painted_shares)
+    )
 
-    `levels` (n_segments,) are the first extents that select each segment of the image, `decisions` (n_segments,) the
-    segments of its mask, both before the correction; `segments` (n_pixels,) are those of the corrected pixels.
+
+def _has_same_lessons(one: RunInputs, other: RunInputs) -> bool:
+    """Whether two inputs have the same finished images and alternative."""
+    is_chosen = one.corrections.alternative == other.corrections.alternative
+    return is_chosen and _is_same(one.finished, other.finished)
+
+
+def _is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other, equal_nan=True))
+
+
+def find_offer(selections: np.ndarray, selected: np.ndarray, chosen: int, segments: np.ndarray) -> int:
+    """Number of the alternative that has most of the pixels that a correction adds to a mask; -1: none has half.
+
+    `selections` (n_alternatives, n_segments) are those of the alternatives in the image, of which `chosen` is shown;
+    `selected` (n_segments,) are the segments of its mask, before the correction; `segments` (n_pixels,) are those of
+    the corrected pixels.
     """
-    added = levels[segments[~decisions[segments]]]
-    added = np.sort(added[added > level])
-    wider = int(added[len(added) // 2]) if len(added) else NEVER
-    return wider if wider < NEVER else 0
+    added = segments[~selected[segments]]
+    if not len(added):
+        return -1
+    shares = selections[:, added].mean(axis=1)
+    shares[chosen] = 0.0
+    best = int(np.argmax(shares))
+    return best if shares[best] > 0.5 else -1

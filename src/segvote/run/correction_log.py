@@ -1,7 +1,8 @@
 """The correction log: an append-only table in SQLite, one transaction per action.
 
 Rows are never changed or deleted: undo is one more row. A row is on the disk before `append` returns, so a process
-killed at any moment loses no action that was answered; several processes may append to the same log.
+killed at any moment loses no action that was answered; several processes may append to the same log. A damaged row is
+read as an action of kind *lost*, which changes nothing and keeps its place for undo; the others stay usable.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr, replace
@@ -34,10 +35,24 @@ from segvote.run.log_file import (
     read_last,
 )
 
-# Kinds of actions; `undo` and `redo` concern the last of the others.
-KINDS = ("cut", "extent", "join", "look", "move", "paint", "redo", "set", "undo")
+# Kinds of actions; `undo` and `redo` concern the last of the others. A damaged or missing row is read as `lost`.
+KINDS = (
+    "adopt",
+    "alternative",
+    "audit",
+    "cut",
+    "extent",
+    "join",
+    "look",
+    "lost",
+    "move",
+    "paint",
+    "redo",
+    "set",
+    "undo",
+)
 # Lowest and highest value of a kind; 0 and 1 of the others.
-VALUES = {"extent": (1, 9), "paint": (-1, 1), "set": (-1, 1)}
+VALUES = {"alternative": (0, 25), "extent": (1, 9), "paint": (-1, 1), "set": (-1, 1)}
 
 
 class Action(Struct, frozen=True):
@@ -51,11 +66,14 @@ class Action(Struct, frozen=True):
         SHA-256 of the image's content, by which it is found again; its name at the time, for people.
     value
         *set* and *paint*: 1 object, 0 background, -1 undecided; *look*: 1 accepted, 0 not; *move*: 1 *with*,
-        0 *without*; *extent*: the level, of all images where `image` is empty.
+        0 *without*; *audit*: 1, the image was drawn at random to be finished; *extent*: the level, of all images where
+        `image` is empty; *alternative*: its number, 0 the vote.
     height, width, counts
         *set* and *paint*: the pixels, as packed COCO run lengths on a grid of that size laid over the displayed
         image. Those of *set* are segments, and label any segments that lie there; those of *paint* are exact.
-        *cut*: the line that divides instances; *join*: the pixels of the instances that are one.
+        *adopt*: `counts` is the SHA-256 of an earlier content, whose actions are read as those of `image`.
+        *look*: the mask that was accepted; none for a video, or in the *without* folder. *cut*: the line that divides
+        instances; *join*: the pixels of the instances that are one.
     number
         Place in the log, from 1; 0 before it is written.
     batch
@@ -130,7 +148,7 @@ class CorrectionLog:
             raise BusyRunError(f"{self.path} is in use; this action was not saved, repeat it in a moment")
         try:
             self.check_in_place()
-            with explain_failure(self.path):
+            with explain_failure(self.path, saving=True):
                 number = self._write(actions, expected)
             self.check_in_place()
             return number
@@ -158,10 +176,10 @@ class CorrectionLog:
             raise
         return number
 
-    def read(self) -> list[Action]:
-        """All actions, the oldest first."""
+    def read(self, after: int = 0) -> list[Action]:
+        """The actions with a number above `after`, the oldest first; rows never change, so the others are known."""
         with self._reading, explain_failure(self.path):
-            return _select(self._reader, self.path)
+            return _select(self._reader, after)
 
     def read_last(self) -> int:
         """Number of the last action; 0 in an empty log. Quick: tells whether another process wrote to the log."""
@@ -182,7 +200,7 @@ def read_actions(path: Path | str) -> list[Action]:
     check_log_file(path)
     with explain_failure(path), contextlib.closing(connect(path, WAIT_SECONDS)) as connection:
         check_format(connection, path)
-        return _select(connection, path)
+        return _select(connection)
 
 
 def _is_listed(path: Path) -> bool:
@@ -193,22 +211,55 @@ def _is_listed(path: Path) -> bool:
         return False
 
 
-def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
-    """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
+def _select(connection: sqlite3.Connection, after: int = 0) -> list[Action]:
+    """The actions after a number; `lost` where one is not as it was written: SQLite does not notice a turned bit."""
     if not connection.execute("PRAGMA table_info(actions)").fetchall():
         return []  # a process was killed while it made the file
-    rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM actions ORDER BY number").fetchall()
-    return [_read_row(row, place, path) for place, row in enumerate(rows, start=1)]
+    query = f"SELECT {', '.join(COLUMNS)} FROM actions WHERE number > ? ORDER BY number"
+    actions = list(_read_rows(connection.execute(query, (after,)).fetchall(), after))
+    adopted = _read_adopted(connection)
+    return [replace(one, image=adopted[one.image]) if one.image in adopted else one for one in actions]
 
 
-def _read_row(row: tuple, place: int, path: Path) -> Action:
-    where, advice = f"{path}: action {place} is damaged", "restore the file, or move it away"
-    action: Action = convert_record(dict(zip(COLUMNS, row[:-1], strict=False)), Action, where, advice=advice)
-    if action.number != place:
-        raise DamagedFileError(f"{path}: action {place} is missing; {advice}")
-    if row[-1] != _sum(action):
-        raise DamagedFileError(f"{where}; {advice}")
-    return action
+def _read_adopted(connection: sqlite3.Connection) -> dict[str, str]:
+    """Digest of an earlier content to that of the picture that adopted its actions; see `segvote.pipeline.adopt`."""
+    query = f"SELECT {', '.join(COLUMNS)} FROM actions WHERE kind = 'adopt' ORDER BY number"
+    adopted: dict[str, str] = {}
+    for row in connection.execute(query).fetchall():
+        action = _read_row(row, row[-2])
+        if action.kind == "adopt":
+            adopted = {one: action.image if other == action.counts else other for one, other in adopted.items()}
+            adopted |= {action.counts: action.image, action.image: action.image}
+    return adopted
+
+
+def _read_rows(rows: Sequence[tuple], after: int) -> Iterator[Action]:
+    """One action for each row, and one for each gap in their numbers, which otherwise go on from `after`."""
+    numbers = [row[-2] for row in rows]
+    for place, (row, number) in enumerate(zip(rows, numbers, strict=True)):
+        expected = after + 1
+        # The following row tells a gap from a damaged number.
+        if number > expected and numbers[place + 1 : place + 2] in ([], [number + 1]):
+            yield Action("lost", number=number - 1)
+            expected = number
+        yield _read_row(row, expected)
+        after = expected
+
+
+def _read_row(row: tuple, number: int) -> Action:
+    values = dict(zip(COLUMNS, row[:-1], strict=False))
+    try:
+        action: Action = convert_record(values, Action, "")
+    except (DamagedFileError, BadInputError):
+        return _replace_lost(values, number)
+    return action if action.number == number and row[-1] == _sum(action) else _replace_lost(values, number)
+
+
+def _replace_lost(values: dict[str, Any], number: int) -> Action:
+    """The action in the place of a damaged one; an undo stays one, so that what it took back does not return."""
+    kind, batch = values["kind"], values["batch"]
+    is_batch = isinstance(batch, int) and 0 <= batch <= number
+    return Action(kind if kind in ("undo", "redo") else "lost", number=number, batch=batch if is_batch else 0)
 
 
 def _make_row(action: Action) -> tuple:

@@ -15,18 +15,16 @@ import numpy as np
 
 from segvote import __version__
 from segvote.features.networks.sam import hash_refiner
-from segvote.io.arrays import read_arrays
-from segvote.run.bags import Bag
+from segvote.inputs.bags import Bag
 from segvote.run.correction_log import Action, read_actions
 from segvote.run.record import MODEL_VERSION
+from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.settings import Settings
-from segvote.run.strokes import UNDECIDED, Canvas, decode_stroke
-from segvote.run.videos import KeyFrames
+from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 # Raised when the same corrections lead to other masks.
-CORRECTIONS_VERSION = 6
+CORRECTIONS_VERSION = 7
 BAG_LABELS = {1: WITH, 0: WITHOUT}
 
 
@@ -39,7 +37,12 @@ class Corrections:
     strokes
         Image digest to its *set* and *paint* actions, the oldest first.
     looked
-        Digests of images that the user has looked at and accepted.
+        Digests of images that the user has accepted. The mask at that moment stands among the strokes as a *look*
+        action, above earlier and below later ones; such an image is finished.
+    audited
+        Digests of the images that were drawn at random to be finished, in that order.
+    alternative
+        Number of the alternative that was chosen, see `segvote.method.alternatives`; 0: the vote itself.
     moved
         Image digest to the bag label that the user gave it.
     divisions
@@ -52,17 +55,22 @@ class Corrections:
         How many actions can be undone and redone.
     last
         Number of the last action of the log.
+    lost
+        Numbers of the actions that are damaged or missing.
     """
 
-    strokes: dict[str, list[Action]] = field(default_factory=dict)
+    strokes: dict[str, tuple[Action, ...]] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()
     moved: dict[str, str] = field(default_factory=dict)
-    divisions: dict[str, list[Action]] = field(default_factory=dict)
+    divisions: dict[str, tuple[Action, ...]] = field(default_factory=dict)
+    audited: tuple[str, ...] = ()
+    alternative: int = 0
     extent: int = 0
     extents: dict[str, int] = field(default_factory=dict)
     n_undo: int = 0
     n_redo: int = 0
     last: int = 0
+    lost: tuple[int, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -71,9 +79,24 @@ class Corrections:
             image: [(one.value, one.height, one.width, one.counts, *_name_exact(one)) for one in actions]
             for image, actions in self.strokes.items()
         }
-        if not (strokes or self.moved or self.extent or self.extents):
+        chosen = {"alternative": self.alternative} if self.alternative else {}
+        if not (strokes or self.moved or self.extent or self.extents or chosen):
             return ""
-        return make_key(strokes=strokes, moved=self.moved, extent=self.extent, extents=self.extents)
+        return make_key(strokes=strokes, moved=self.moved, extent=self.extent, extents=self.extents, **chosen)
+
+    @property
+    def finished(self) -> frozenset[str]:
+        """Digests of the accepted images whose mask is known."""
+        return frozenset(image for image, strokes in self.strokes.items() if any(one.kind == "look" for one in strokes))
+
+    def list_images(self) -> list[str]:
+        """Digests of all images with corrections."""
+        return sorted({*self.strokes, *self.looked, *self.moved, *self.divisions, *self.extents})
+
+    def count_actions(self, image: str) -> int:
+        """Number of the corrections of an image that stand."""
+        several = len(self.strokes.get(image, ())) + len(self.divisions.get(image, ()))
+        return several + sum(image in one for one in (self.looked, self.moved, self.extents))
 
     def list_levels(self, digests: Sequence[str], default: int) -> np.ndarray:
         """(n_bags,) level of each image, by its digest."""
@@ -88,64 +111,144 @@ class Corrections:
 
 
 def _name_exact(action: Action) -> tuple[str | int, ...]:
-    """Distinguishes painted pixels and frames from segments clicked on an image, for which it is empty."""
-    return (*(("paint",) if action.kind == "paint" else ()), *((action.frame,) if action.frame >= 0 else ()))
+    """Distinguishes painted pixels, masks and frames from segments clicked on an image, for which it is empty."""
+    return (*(() if action.kind == "set" else (action.kind,)), *((action.frame,) if action.frame >= 0 else ()))
 
 
-def replay(actions: Iterable[Action]) -> Corrections:
-    """Go through a log; `undo` takes back the last action or batch that stands, `redo` the last `undo`."""
-    standing, undone, last = _replay_stacks(actions)
-    strokes: dict[str, list[Action]] = {}
-    looked: dict[str, int] = {}
-    moved: dict[str, str] = {}
-    divisions: dict[str, list[Action]] = {}
-    extents: dict[str, int] = {}
-    for action in standing:
-        if action.kind in ("set", "paint"):
-            strokes.setdefault(action.image, []).append(action)
-        elif action.kind in ("cut", "join"):
-            divisions.setdefault(action.image, []).append(action)
-        elif action.kind == "look":
-            looked[action.image] = action.value
-        elif action.kind == "extent":
-            # A choice for all images replaces those made for single ones before.
-            extents = {**(extents if action.image else {}), action.image: action.value}
+@dataclass(frozen=True)
+class History:
+    """A log gone through up to an action, and the corrections that stand there; later actions are added quickly.
+
+    Attributes
+    ----------
+    standing, undone
+        The actions that can be undone and redone, the next one last.
+    corrections
+        What the standing actions amount to.
+    """
+
+    standing: tuple[Action, ...] = ()
+    undone: tuple[Action, ...] = ()
+    corrections: Corrections = Corrections()
+
+    def extend(self, actions: Sequence[Action]) -> History:
+        """The history with the next actions; `undo` takes back the last one or batch that stands, `redo` an `undo`."""
+        if not actions:
+            return self
+        standing, undone = list(self.standing), list(self.undone)
+        taken_back: list[Action] = []
+        added: list[Action] = []
+        for action in actions:
+            if action.kind == "adopt":  # followed when the log was read; cannot be undone
+                continue
+            if action.kind == "undo":
+                taken_back += _move_last(standing, undone)
+            elif action.kind == "redo":
+                added += _move_last(undone, standing)
+            else:
+                standing.append(action)
+                added.append(action)
+                undone.clear()
+        if taken_back:
+            found = _rebuild(self.corrections, standing, [*taken_back, *added])
         else:
-            moved[action.image] = BAG_LABELS[action.value]
-    seen = frozenset(image for image, value in looked.items() if value)
-    whole = extents.pop("", 0)
-    return Corrections(strokes, seen, moved, divisions, whole, extents, len(standing), len(undone), last)
+            found = _apply(self.corrections, added)
+        lost = (*self.corrections.lost, *(one.number for one in actions if one.kind == "lost"))
+        last = actions[-1].number
+        found = replace(found, n_undo=len(standing), n_redo=len(undone), last=last, lost=lost)
+        return History(tuple(standing), tuple(undone), found)
 
 
-def _replay_stacks(actions: Iterable[Action]) -> tuple[list[Action], list[Action], int]:
-    standing: list[Action] = []
-    undone: list[Action] = []
-    last = 0
+def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
+    """Corrections with more actions, none of which is an undo; those of other images are shared."""
+    strokes, looked, moved = dict(before.strokes), set(before.looked), dict(before.moved)
+    divisions, extents, whole = dict(before.divisions), dict(before.extents), before.extent
+    alternative, audited = before.alternative, list(before.audited)
+    several: dict[str, dict[str, list[Action]]] = {"strokes": {}, "divisions": {}}
     for action in actions:
-        last = action.number
-        if action.kind == "undo":
-            _move_last(standing, undone)
-        elif action.kind == "redo":
-            _move_last(undone, standing)
-        else:
-            standing.append(action)
-            undone.clear()
-    return standing, undone, last
+        image = action.image
+        if action.kind in ("set", "paint"):
+            several["strokes"].setdefault(image, []).append(action)
+        elif action.kind in ("cut", "join"):
+            several["divisions"].setdefault(image, []).append(action)
+        elif action.kind == "look":
+            (looked.add if action.value else looked.discard)(image)
+            own = several["strokes"].setdefault(image, [])
+            own[:] = [one for one in own if one.kind != "look"]
+            if image in strokes:
+                strokes[image] = tuple(one for one in strokes[image] if one.kind != "look")
+            if action.value and action.height:
+                own.append(action)
+        elif action.kind == "audit" and image not in audited:
+            audited.append(image)
+        elif action.kind == "alternative":
+            alternative = action.value
+        elif action.kind == "move":
+            moved[image] = BAG_LABELS[action.value]
+        elif action.kind == "extent" and image:
+            extents[image] = action.value
+        elif action.kind == "extent":
+            whole, extents = action.value, {}  # replaces those chosen for single images before
+    for known, new in ((strokes, several["strokes"]), (divisions, several["divisions"])):
+        known.update({image: (*known.get(image, ()), *more) for image, more in new.items()})
+    strokes = {image: own for image, own in strokes.items() if own}
+    return replace(
+        before,
+        strokes=strokes,
+        looked=frozenset(looked),
+        moved=moved,
+        divisions=divisions,
+        audited=tuple(audited),
+        alternative=alternative,
+        extent=whole,
+        extents=extents,
+    )
 
 
-def _move_last(source: list[Action], target: list[Action]) -> None:
-    """Move the last action from one stack to the other, with its batch."""
-    if not source:
-        return
-    batch = source[-1].batch
-    target.append(source.pop())
-    while batch and source and source[-1].batch == batch:
-        target.append(source.pop())
+def _rebuild(before: Corrections, standing: Sequence[Action], touched: Sequence[Action]) -> Corrections:
+    """The corrections of the standing actions; images without a touched action, added or undone, stay as before."""
+    if any(action.kind in ("extent", "alternative") for action in touched):  # may concern every image
+        return _apply(Corrections(), standing)
+    images = {action.image for action in touched}
+    kept = replace(
+        before,
+        strokes={image: one for image, one in before.strokes.items() if image not in images},
+        looked=before.looked - images,
+        moved={image: one for image, one in before.moved.items() if image not in images},
+        audited=tuple(image for image in before.audited if image not in images),
+        divisions={image: one for image, one in before.divisions.items() if image not in images},
+    )
+    return _apply(
+        kept, [action for action in standing if action.image in images and action.kind not in ("extent", "alternative")]
+    )
+
+
+def replay(actions: Sequence[Action]) -> Corrections:
+    """The corrections that stand at the end of a log."""
+    return History().extend(actions).corrections
+
+
+def _move_last(source: list[Action], target: list[Action]) -> list[Action]:
+    """Move the last action from one stack to the other, with its batch; returns those that were moved."""
+    moved: list[Action] = []
+    while source and (not moved or (moved[0].batch and source[-1].batch == moved[0].batch)):
+        moved.append(source.pop())
+    target += moved
+    return moved
 
 
 def read_corrections(run: RunFolder) -> Corrections:
     """The corrections of a run folder."""
     return replay(read_actions(run.corrections_path))
+
+
+def read_written_corrections(run: Run) -> Corrections:
+    """The corrections that the files of a run follow: all, or those before an action that came since."""
+    actions = read_actions(run.folder.corrections_path)
+    corrections = replay(actions)
+    if corrections.digest == run.record.corrections:
+        return corrections
+    return replay([action for action in actions if action.number <= run.record.n_actions])
 
 
 def make_result_key(settings: Settings, segmented: Sequence[Bag], corrections: Corrections) -> str:
@@ -160,43 +263,3 @@ def make_result_key(settings: Settings, segmented: Sequence[Bag], corrections: C
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
     """Bags with the bag labels that the user gave them; name and file stay."""
     return [replace(bag, bag_label=corrections.moved.get(bag.digest, bag.bag_label)) for bag in bags]
-
-
-def label_segments(
-    run: RunFolder, bags: Sequence[Bag], corrections: Corrections
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """User labels and painted shares of all segments, see `label_bag`; None where there are none."""
-    user_labels = [np.full(bag.n_segments, UNDECIDED, dtype=np.int8) for bag in bags]
-    shares = [np.zeros(bag.n_segments) for bag in bags]
-    for index, bag in enumerate(bags):
-        if strokes := corrections.strokes.get(bag.digest):
-            user_labels[index], shares[index] = label_bag(run, bag, strokes)
-    return drop_empty(np.concatenate(user_labels), UNDECIDED), drop_empty(np.concatenate(shares), 0)
-
-
-def drop_empty(values: np.ndarray, empty: int) -> np.ndarray | None:
-    """The values, or None where all of them are `empty`."""
-    return values if (values != empty).any() else None
-
-
-def label_bag(run: RunFolder, bag: Bag, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
-    """User labels (n_segments,) int8 and painted shares (n_segments,) of an image or a video; see `Canvas`."""
-    if bag.n_frames:
-        keys = KeyFrames.open(run, bag.segments_key, bag.features_key)
-        return _label_video(keys, strokes, bag.n_segments), np.zeros(bag.n_segments)
-    labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
-    canvas = Canvas(labels.shape, strokes)
-    return canvas.label_segments(labels, bag.n_segments), canvas.measure_painted(labels, bag.n_segments)
-
-
-def _label_video(keys: KeyFrames, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
-    """(n_segments,) int8: the value of the last stroke that covers more than half of a segment in a key frame.
-
-    A stroke on another frame counts for the nearest key frame.
-    """
-    user_labels = np.full(n_segments, UNDECIDED, dtype=np.int8)
-    for stroke in strokes:
-        labels = keys.read_labels(keys.find_nearest(stroke.frame))
-        covered = np.bincount(labels.ravel(), weights=decode_stroke(stroke, labels.shape).ravel(), minlength=n_segments)
-        user_labels[2 * covered > np.bincount(labels.ravel(), minlength=n_segments)] = stroke.value
-    return user_labels

@@ -1,7 +1,8 @@
 """The SQLite file of the correction log: its schema, checks of an untrusted file, errors in one line.
 
 A log is a regular file of bounded size with one table. A database can name a view or a trigger like one of our tables;
-both are rejected, because reading them executes SQL that need not end.
+both are rejected, because reading them executes SQL that need not end. A rollback journal beside it can name a
+super-journal, a file anywhere that SQLite deletes after rolling back; such a journal is rejected before connecting.
 """
 
 from __future__ import annotations
@@ -12,11 +13,20 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from segvote.errors import BusyRunError, DamagedFileError, UnwritableFileError
-from segvote.memory_budget import check_budget, measure_on_disk
+from segvote.errors import (
+    BusyRunError,
+    DamagedFileError,
+    InaccessibleFileError,
+    SegvoteError,
+    UnwritableFileError,
+)
+from segvote.io.files import open_regular
+from segvote.limits import check_budget, measure_on_disk
 
 # Suffixes of the files beside a database, which SQLite opens unchecked.
 COMPANIONS = ("", "-journal", "-shm", "-wal")
+# The end of a journal that names a super-journal. Ours never do: they belong to transactions on one database.
+SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
 FORMAT = 5
 WAIT_SECONDS = 10.0
 UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
@@ -52,7 +62,10 @@ def identify(path: Path) -> tuple[int, int] | None:
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
     """A connection that any thread may use and that waits so many seconds for another process."""
-    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+    # A byte of a damaged row that is no UTF-8 fails the checksum of its row, and not the whole query.
+    connection.text_factory = lambda text: text.decode(errors="replace")
+    return connection
 
 
 def read_last(connection: sqlite3.Connection) -> int:
@@ -61,13 +74,50 @@ def read_last(connection: sqlite3.Connection) -> int:
 
 
 def check_log_file(path: Path) -> None:
-    """Reject pipes and devices in the place of the log or of the files beside it, and a log beyond the budget."""
+    """Check the log and the files beside it before SQLite opens them.
+
+    Rejects pipes and devices, files beyond the budget, and a journal that would delete a file elsewhere.
+    """
     for suffix in COMPANIONS:
         file = path.with_name(path.name + suffix)
-        if file.exists() and not file.is_file():
-            raise DamagedFileError(f"{file} is not a regular file; move it away and review again")
-        if file.is_file():
-            check_budget(measure_on_disk(file), file)
+        with explain_access(file):
+            if file.exists() and not file.is_file():
+                raise DamagedFileError(f"{file} is not a regular file; move it away and review again")
+            if file.is_file():
+                check_budget(measure_on_disk(file), file)
+            if suffix == "-journal":
+                _check_journal(file)
+
+
+def _check_journal(file: Path) -> None:
+    """Reject a journal that names a super-journal.
+
+    Only the journal is opened: closing the log itself would drop the locks of SQLite in this process.
+    """
+    try:
+        with open_regular(file) as opened:
+            opened.seek(max(0, os.fstat(opened.fileno()).st_size - len(SUPER_JOURNAL)))
+            is_foreign = opened.read() == SUPER_JOURNAL
+    except FileNotFoundError:
+        return  # another process ended its transaction
+    if is_foreign:
+        raise DamagedFileError(
+            f"{file} was not written by segvote: SQLite would delete the file that it names; move it away"
+        )
+
+
+@contextlib.contextmanager
+def explain_access(path: Path) -> Iterator[None]:
+    """Turn a failure to open a file into an error that does not call it damaged."""
+    try:
+        yield
+    except (InaccessibleFileError, DamagedFileError):
+        raise
+    except OSError as error:
+        raise InaccessibleFileError(
+            f"cannot open {path} ({error.strerror or error}); it is kept as it is: see to its permissions, to the "
+            "number of open files or to the disk, then retry"
+        ) from error
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
@@ -88,8 +138,8 @@ def _list_all(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 
 @contextlib.contextmanager
-def explain_failure(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into ours: the cause, whether the action was saved, and the remedy."""
+def explain_failure(path: Path, saving: bool = False) -> Iterator[None]:
+    """Turn errors of SQLite into ours: the cause, whether an action that is being saved was, and the remedy."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -97,10 +147,19 @@ def explain_failure(path: Path) -> Iterator[None]:
         if code in (None, sqlite3.SQLITE_ERROR):  # a value is no text, or a column is missing
             raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
         if code & 0xFF in UNWRITABLE:
-            raise UnwritableFileError(
-                f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, or get "
-                "permission to write to the run folder, then repeat"
-            ) from error
-        raise BusyRunError(f"{path} cannot be used now ({error}); close what holds it and try again") from error
+            raise _describe_unusable(path, error, saving) from error
+        raise BusyRunError(f"{path} cannot be used now ({error}); close what holds it, then retry") from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
+
+
+def _describe_unusable(path: Path, error: sqlite3.Error, saving: bool) -> SegvoteError:
+    if saving:
+        return UnwritableFileError(
+            f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, or get "
+            "permission to write to the run folder, then repeat"
+        )
+    return InaccessibleFileError(
+        f"cannot use {path} ({error}); its actions are kept as they are: see to its permissions, to the number of "
+        "open files or to the disk, then retry"
+    )

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from segvote.inputs.bags import Bag
 from segvote.io.names import N_KEPT, fold_name
 
 ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml", ".timeline.json")
@@ -35,6 +36,11 @@ def name_stems(names: Sequence[str], videos: Collection[str] = ()) -> dict[str, 
             return stems
         for name in colliding:
             tries[name] += 1
+
+
+def name_bags(bags: Sequence[Bag]) -> dict[str, str]:
+    """Bag name to the stem of its output files; see `name_stems`."""
+    return name_stems([bag.name for bag in bags], {bag.name for bag in bags if bag.is_video})
 
 
 def name_frames(names: Sequence[str]) -> list[str]:

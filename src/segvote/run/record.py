@@ -5,6 +5,8 @@ The written files hold the fields of `RunRecord` and `ClassesRecord`; those with
 
 from __future__ import annotations
 
+import contextlib
+import os
 import platform
 from collections.abc import Sequence
 from functools import cache
@@ -16,14 +18,16 @@ from msgspec import Meta, Struct, field
 
 from segvote import __version__
 from segvote.errors import BadInputError
+from segvote.inputs.bags import Problem
 from segvote.io.names import check_name, is_path_name
-from segvote.io.stores import find_local_path
+from segvote.io.stores import find_local_path, is_uri, name_path_or_uri
 from segvote.io.tables import Count, Finite, Size, Whole
-from segvote.run.settings import Settings
+from segvote.run.estimate import Estimate
+from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 # Incremented when the meaning of an array of a model changes; other versions are refused.
-MODEL_VERSION = 6
+MODEL_VERSION = 7
 ABSENT = "not installed"
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
@@ -80,28 +84,54 @@ class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.n_selected or self.area)
 
 
-class Problem(Struct, frozen=True):
-    """An image that was left out, wholly or in part."""
+class Inputs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The two folders of a run, as paths or addresses of a store.
 
-    name: str
-    reason: str
-
-
-class Inputs(Struct, frozen=True, forbid_unknown_fields=True):
-    """The two folders of a run, as paths or addresses of a store."""
+    The file has them relative to the run folder, too: a project that was moved or copied reads its own images.
+    """
 
     with_folder: str = field(name=WITH)
     without_folder: str = field(name=WITHOUT)
+    near_with: str = ""
+    near_without: str = ""
 
     def __post_init__(self) -> None:
-        for folder in (self.with_folder, self.without_folder):
+        near = [folder for folder in (self.near_with, self.near_without) if folder]
+        for folder in (self.with_folder, self.without_folder, *near):
             if not is_path_name(folder):
                 raise ValueError(f"{folder!r:.80} cannot be the name of a folder")
+
+    def write_near(self, run: Path) -> Inputs:
+        """With the paths relative to a run folder."""
+        return Inputs(self.with_folder, self.without_folder, *(name_near(one, run) for one in self._list_folders()))
+
+    def find_near(self, run: Path) -> Inputs:
+        """With the folders found relative to a run folder where they exist, and without the relative paths."""
+        near = self.near_with, self.near_without
+        return Inputs(*(find_near(one, other, run) for one, other in zip(self._list_folders(), near, strict=True)))
+
+    def _list_folders(self) -> tuple[str, str]:
+        return self.with_folder, self.without_folder
 
     def find_source(self, name: str) -> Path:
         """The user's own file, or folder of frames, by the name of a bag."""
         bag_label, below = name.split("/", 1)
         return find_local_path(self.with_folder if bag_label == WITH else self.without_folder) / below
+
+
+def name_near(folder: str, run: Path) -> str:
+    """A folder of images relative to a run folder; empty where one of them lies in a store, or on another drive."""
+    if is_uri(folder) or is_uri(name_path_or_uri(run)):
+        return ""
+    with contextlib.suppress(ValueError):
+        return Path(os.path.relpath(folder, run.resolve())).as_posix()
+    return ""
+
+
+def find_near(folder: str, near: str, run: Path) -> str:
+    """The folder at a path relative to a run folder if there is one, otherwise the folder as it was."""
+    found = Path(os.path.normpath(run.resolve() / near))
+    return str(found) if near and found.is_dir() else folder
 
 
 class RunRecord(Struct, frozen=True, omit_defaults=True):
@@ -118,6 +148,10 @@ class RunRecord(Struct, frozen=True, omit_defaults=True):
     search: dict[str, Any] = {}
     confidence: dict[str, Any] = {}
     extent: Whole = 0
+    alternative: Count = 0  # that the masks show, 0: the vote itself
+    estimate: Estimate | None = None  # of the images that were not finished
+    corrections: Key = ""  # `Corrections.digest` that the masks follow
+    n_actions: Count = 0  # number of the last action of the log among them
 
     def __post_init__(self) -> None:
         for bag in self.bags:
@@ -147,6 +181,7 @@ class ClassesRecord(Struct, frozen=True):
     versions: dict[str, str]
     input: str
     complete: bool
+    near_input: str = ""  # relative to the run folder
     classes: Sequence[str] = ()
     images: Sequence[ClassRecord] = ()
     key: str = ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -15,19 +16,21 @@ from msgspec.structs import asdict
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError, SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import measure_box
-from segvote.io.images import read_image, resize_image, resize_labels
+from segvote.io.images import hash_file, list_images, read_image, resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
 from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
-from segvote.io.picture_formats import choose_window
-from segvote.io.stores import fetch_folder, is_uri, open_folders
+from segvote.io.picture_formats import choose_window, split_name
+from segvote.io.stores import fetch_folder, find_local_path, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json
 from segvote.masks import Drawing
 from segvote.progress import Progress, ignore_progress
+from segvote.run.estimate import format_estimate
 from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder, read_drawing
-from segvote.run.settings import read_settings
 from segvote.run.videos import get_poster_path, list_frame_annotations
+from segvote.selection import DEFAULT_EXTENT
+from segvote.settings import read_settings
 from segvote.types import WITH, Annotation, Part
 
 
@@ -35,6 +38,12 @@ def format_confidence(found: Mapping[str, Any]) -> str:
     """The confidence of a record as one line; empty for a voter other than the method."""
     level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
     return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
+
+
+def format_command(folder: Path, *words: object) -> str:
+    """A command on a run folder, to be pasted into a shell: `words` are the command and what follows the folder."""
+    name, *rest = map(str, words)
+    return shlex.join(["segvote", name, name_path_or_uri(folder), *rest])
 
 
 class Run:
@@ -83,10 +92,21 @@ class Run:
         """The same as one line of text."""
         return format_confidence(self.confidence)
 
+    def format_estimate(self) -> str:
+        """The expected IoU of the images that were not finished, as one line of text; empty where it is not known."""
+        text = format_estimate(self.record.estimate) if self.record.estimate else ""
+        # Images are left out at the default extent.
+        return text and text + (f", at extent {DEFAULT_EXTENT}" if self.extent != DEFAULT_EXTENT else "")
+
     @property
     def extent(self) -> int:
         """Level of the nested selections that the masks show, from 1 to 6; single images may have another."""
         return self.record.extent or self.settings.extent
+
+    @property
+    def alternative(self) -> int:
+        """Number of the alternative that the masks show, see `segvote.choose`; 0: the vote itself."""
+        return self.record.alternative
 
     @cached_property
     def drawing(self) -> Drawing:
@@ -102,7 +122,11 @@ class Run:
     def votes(self) -> dict[str, np.ndarray]:
         """Flat arrays over all segments: scores, votes, weights, decisions; and thresholds per bag."""
         arrays = read_arrays(self.folder.votes_path)
-        if len(arrays.get("scores", ())) != self.offsets[-1]:
+        lengths = {
+            **dict.fromkeys(("scores", "votes", "weights", "decisions"), self.offsets[-1]),
+            "thresholds": len(self),
+        }
+        if any(arrays.get(name, np.empty(0)).shape != (length,) for name, length in lengths.items()):
             raise DamagedFileError(f"{self.folder.votes_path} does not belong to this run.json; annotate again")
         return arrays
 
@@ -118,7 +142,7 @@ class Run:
         return found[0]
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
-        """Label map, tree and geometry of a bag, as `segvote.steps.extract` wrote them."""
+        """Label map, tree and geometry of a bag, as `segvote.pipeline.extract` wrote them."""
         return read_arrays(self.folder.segments_path(self.bags[index].segments))
 
     def read_mask(self, index: int) -> np.ndarray:
@@ -134,7 +158,34 @@ class Run:
         """The user's file with its intensity window, or folder of frames."""
         # By the name, not by the bag label, which a correction may have changed.
         path = self.inputs.find_source(self.bags[index].name)
+        if not path.exists():
+            path = self._renamed.get(self.bags[index].digest, path)
         return path if self.bags[index].n_frames else choose_window(path, self.settings.window)
+
+    @cached_property
+    def _renamed(self) -> dict[str, Path]:
+        """Digest to path of the images in the folders of the run that have another name than in the run."""
+        folders = [find_local_path(one) for one in (self.inputs.with_folder, self.inputs.without_folder)]
+        known = {self.inputs.find_source(bag.name) for bag in self.bags}
+        files = [path for folder in folders if folder.is_dir() for path in list_images(folder) if path not in known]
+        found: dict[str, Path] = {}
+        for path in files:
+            with contextlib.suppress(SegvoteError, OSError):
+                found.setdefault(hash_file(path), path)
+        return found
+
+    def check_images(self) -> None:
+        """Raise where not one image of the run is in its folders, before a command changes anything."""
+        if not any(self.find_source(index).exists() or self._is_page(index) for index in range(len(self))):
+            raise BadInputError(
+                f"expected the images of {self.folder.path} in {self.inputs.with_folder} and "
+                f"{self.inputs.without_folder}, found none; tell where they are: "
+                f"{format_command(self.folder.path, 'update', '--with', 'NEW', '--without', 'NEW')}"
+            )
+
+    def _is_page(self, index: int) -> bool:
+        """Whether an image is a page or a window of a file that exists."""
+        return split_name(self.find_source(index))[0].exists()
 
     def read_image(self, index: int) -> np.ndarray:
         return read_image(self.find_image(index))
@@ -155,9 +206,9 @@ class Run:
         """One row per bag, the fields of `BagRecord`, for ``pandas.DataFrame``."""
         return [asdict(bag) for bag in self.bags]
 
-    def list_annotations(self) -> Iterator[Annotation]:
-        """One annotation per image and per frame of a video, read one at a time."""
-        for index in range(len(self)):
+    def list_annotations(self, left_out: Collection[int] = ()) -> Iterator[Annotation]:
+        """One annotation per image and per frame of a video, read one at a time; without some images by number."""
+        for index in sorted(set(range(len(self))) - set(left_out)):
             yield from self.list_bag_annotations(index)
 
     def list_bag_annotations(self, index: int) -> Iterator[Annotation]:

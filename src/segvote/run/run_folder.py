@@ -16,26 +16,46 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
 from segvote.io.files import explain_failure, hold_folder, is_leftover, refuse_links
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, format_json, read_json, write_json
-from segvote.masks import WAYS, Drawing
+from segvote.masks import OBJECTS, WAYS, Drawing
 from segvote.masks.lines import FILTERS
-from segvote.run.record import RunRecord
+from segvote.run.record import RunRecord, find_near
 
 
 class _Owner(Struct):
-    """The field that ``classes.json`` and ``predictions.json`` have from the beginning."""
+    """The fields that ``classes.json`` and ``predictions.json`` have from the beginning."""
 
     input: str
+    near_input: str = ""
 
 
 def make_key(**parameters: Any) -> str:
     """Hash of parameters as 32 hexadecimal digits."""
     return hashlib.sha256(format_json(parameters, indent=None).encode()).hexdigest()[:32]
+
+
+def add_sum(record: Struct) -> dict[str, Any]:
+    """The fields of a record with their checksum."""
+    data: dict[str, Any] = to_builtins(record)
+    return {**data, "sha256": make_key(**data)}
+
+
+def check_sum(data: Any, path: Path) -> Any:
+    """Refuse the content of a record whose checksum is that of another; one without a checksum is read as it is."""
+    if isinstance(data, dict) and "sha256" in data:
+        data = dict(data)
+        if data.pop("sha256") != make_key(**data):
+            raise DamagedFileError(
+                f"{path}: expected the content that segvote wrote, but its checksum is that of another; restore the "
+                "file, or annotate into another folder"
+            )
+    return data
 
 
 class RunFolder:
@@ -50,12 +70,14 @@ class RunFolder:
         self.classes_path = self.path / "classes.json"  # of a run on several classes
         self.votes_path = self.path / "votes" / "votes.npz"
         self.extents_path = self.path / "votes" / "extents.npz"
+        self.alternatives_path = self.path / "votes" / "alternatives.npz"
         self.neighbours_path = self.path / "votes" / "neighbours.npz"
         self.coco_path = self.path / "annotations.coco.json"
         self.report_path = self.path / "report.html"
         self.log_path = self.path / "log.jsonl"
         self.model_path = self.path / "model"
         self.corrections_path = self.path / "review.sqlite"
+        self.exported_path = self.path / "exported.json"
 
     def segments_path(self, key: str) -> Path:
         return self.path / "segments" / f"{key}.npz"
@@ -76,8 +98,9 @@ class RunFolder:
             raise BadInputError(
                 f"{self.path} is not a run folder (no run.json); give the -o folder of `segvote annotate`"
             )
-        refuse_links(self.path.iterdir(), self.path)
-        return convert_record(read_json(self.record_path), RunRecord, self.record_path)
+        refuse_links(self.path)
+        record = convert_record(check_sum(read_json(self.record_path), self.record_path), RunRecord, self.record_path)
+        return replace(record, inputs=record.inputs.find_near(self.path))
 
     def _refuse_classes(self) -> None:
         """Raise an error that names the runs of a run on several classes."""
@@ -90,7 +113,7 @@ class RunFolder:
             )
 
     def write_record(self, record: RunRecord) -> None:
-        write_json(self.record_path, record)
+        write_json(self.record_path, add_sum(replace(record, inputs=record.inputs.write_near(self.path))))
 
     def is_claimed(self, record_path: Path, otherwise: str) -> bool:
         """Whether an earlier call left its record at `record_path`; a folder of something else is an error.
@@ -114,7 +137,8 @@ class RunFolder:
         """Refuse a folder of something else, as `is_claimed` does, and one of another input than `source`."""
         if not self.is_claimed(record_path, otherwise):
             return
-        if convert_record(read_json(record_path), _Owner, record_path).input != name_path_or_uri(source):
+        owner = convert_record(read_json(record_path), _Owner, record_path)
+        if find_near(owner.input, owner.near_input, self.path) != name_path_or_uri(source):
             raise BadInputError(f"{self.path} {conflict}; choose another -o folder")
 
     def log(self, **message: Any) -> None:
@@ -122,7 +146,7 @@ class RunFolder:
         with explain_failure(self.log_path):
             if self.log_path.exists() and not self.log_path.is_file():
                 raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
-            with self.log_path.open("a", encoding="utf-8") as file:
+            with self.log_path.open("a", encoding="utf-8", newline="\n") as file:
                 file.write(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
 
     @contextlib.contextmanager
@@ -170,6 +194,7 @@ def _read(path: Path) -> tuple[str, Drawing]:
         raise DamagedFileError(f"{path} is missing; annotate again")
     record = convert_record(read_json(path), _DrawingRecord, path)
     drawing = convert_record(record.drawing, Drawing, path)
-    if drawing.way not in WAYS or drawing.way == "auto" or drawing.filter not in FILTERS:
+    chosen = (drawing.way, WAYS), (drawing.objects, OBJECTS)
+    if any(name not in known or name == "auto" for name, known in chosen) or drawing.filter not in FILTERS:
         raise DamagedFileError(f"{path} holds no way of drawing that this version knows; annotate again")
     return record.key, drawing

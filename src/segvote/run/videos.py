@@ -1,4 +1,4 @@
-"""Videos of a run: which files and folders are videos, their key frames in the run folder, the masks of their frames.
+"""Videos of a run: their key frames in the run folder, the masks of their frames.
 
 The segments of each key frame are a file like that of an image. Segments of a video are those of the key frames that
 vote, numbered over all of them; a segment of another key frame has the number of the most similar one.
@@ -6,20 +6,16 @@ vote, numbered over all of them; a segment of another key frame has the number o
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
-from segvote.io.images import list_images
 from segvote.io.masks import read_mask
-from segvote.io.video.reading import VIDEO_EXTENSIONS, is_frame_folder, is_numbered_folder, list_frames
+from segvote.io.video.reading import list_frames
 from segvote.run.output_names import name_frames
 from segvote.types import Annotation, Part
 
@@ -27,49 +23,18 @@ if TYPE_CHECKING:  # the record of a run names its bags, which may be videos
     from segvote.run.record import BagRecord
     from segvote.run.run_folder import RunFolder
 
-FRAMES = ("auto", "images", "video")
 TRACK = 1  # one object, one track
-FRAME_ARRAYS = ("frames", "starts", "frame_indices", "key_indices", "poster")
-N_AHEAD = 4  # frames that are decoded before they are asked for
-Item = TypeVar("Item")
-
-
-def is_video(path: Path) -> bool:
-    """Whether the path of a bag is a folder of frames or a film file."""
-    return path.is_dir() or path.suffix.lower() in VIDEO_EXTENSIONS
-
-
-def split_videos(folder: Path, images: Sequence[Path], frames: str = "auto") -> list[Path]:
-    """Images and videos, sorted by their path below *with* or *without*, from all pictures there and the film files.
-
-    A folder of frames replaces its pictures: a sub-folder of numbered pictures of one size, each similar to the next.
-    When most sub-folders of numbered pictures are videos, all of them are: a camera may pan fast. With
-    ``frames="video"`` every sub-folder with pictures is a video, with ``frames="images"`` none.
-    """
-    if frames not in FRAMES:
-        raise BadInputError(f"frames must be one of {', '.join(FRAMES)}; got {frames!r}")
-    folders = _find_frame_folders(folder, images, frames)
-    rest = [path for path in images if path.parent not in folders]
-    return sorted(
-        [*rest, *folders, *list_images(folder, VIDEO_EXTENSIONS)], key=lambda path: path.relative_to(folder).as_posix()
-    )
-
-
-def _find_frame_folders(folder: Path, images: Sequence[Path], frames: str) -> set[Path]:
-    """Sub-folders that are videos; pictures directly in the folder are bags."""
-    candidates = {path.parent for path in images} - {folder}
-    if frames == "images":
-        return set()
-    if frames == "video":
-        return {one for one in candidates if list_frames(one)}
-    numbered = {one for one in candidates if is_numbered_folder(one)}
-    videos = {one for one in numbered if is_frame_folder(one)}
-    return numbered if 2 * len(videos) > len(numbered) else videos
+FRAME_ARRAYS = ("frames", "starts", "frame_indices", "key_indices", "poster", "tubes")
 
 
 def name_key_frame(key: str, index: int) -> str:
     """Name of the segments, or the features, of a key frame by its number in the source; `key` is the video's."""
     return f"{key}.frames/{index:05d}"
+
+
+def name_tubes(key: str, index: int) -> str:
+    """Name of the supervoxels of a frame by its number in the source; `key` is the video's."""
+    return f"{key}.tubes/{index:05d}"
 
 
 @dataclass(frozen=True)
@@ -78,7 +43,7 @@ class KeyFrames:
 
     run: RunFolder
     key: str  # of its segments
-    arrays: Mapping[str, np.ndarray]  # see `segvote.steps.video.extract`
+    arrays: Mapping[str, np.ndarray]  # see `segvote.pipeline.video.extract`
     numbers: np.ndarray  # (n,) segment of the video for each segment of a key frame, those that vote first
 
     @classmethod
@@ -87,6 +52,11 @@ class KeyFrames:
         own = np.arange(len(arrays["frames"]), dtype=np.int32)
         matches = read_arrays(run.features_path(features_key), ("matches",)).get("matches", own[:0])
         return cls(run, segments_key, arrays, np.concatenate([own, matches]))
+
+    @property
+    def has_tubes(self) -> bool:
+        """Whether segments are slices of supervoxels, whose tubes are known in every frame."""
+        return "tubes" in self.arrays
 
     def read_labels(self, number: int) -> np.ndarray:
         """(h, w) int32 segments, numbered over the whole video, of a key frame, counted from 0."""
@@ -101,16 +71,6 @@ class KeyFrames:
 def get_poster_path(run: RunFolder, key: str) -> Path:
     """Path of the frame that pages show for a video."""
     return run.path / "posters" / f"{key}.jpg"
-
-
-def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """The same items, decoded by a thread a few items ahead of their use."""
-    source, end = iter(items), object()
-    with ThreadPoolExecutor(1) as thread:
-        waiting = deque(thread.submit(next, source, end) for _ in range(N_AHEAD))
-        while (item := waiting.popleft().result()) is not end:
-            waiting.append(thread.submit(next, source, end))
-            yield item  # type: ignore[misc]
 
 
 def list_frame_stems(path: Path, indices: np.ndarray) -> list[str]:

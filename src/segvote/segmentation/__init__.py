@@ -15,6 +15,7 @@ SEGMENTERS = Registry(
         "felzenszwalb": "segvote.segmentation.scikit_image:segment_felzenszwalb",
         "gpb": "segvote.segmentation.gpb:segment_gpb",
         "slic": "segvote.segmentation.scikit_image:segment_slic",
+        "supervoxels": "segvote.segmentation.supervoxels:segment_supervoxels",
         "ward": "segvote.segmentation.ward:segment_ward",
     },
 )

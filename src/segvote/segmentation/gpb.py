@@ -20,7 +20,7 @@ from importlib.resources import files
 import cv2
 import numpy as np
 
-from segvote.kernels.pixels import convert_to_lab
+from segvote.numerics.pixels import convert_to_lab
 from segvote.segmentation.arcs import Arcs, average_along, find_arcs, link_boundaries
 from segvote.segmentation.cues import (
     N_DIRECTIONS,
@@ -83,7 +83,7 @@ def segment_gpb(image: np.ndarray, n_segments: int = 200) -> Segmentation:
 @cache
 def load_model() -> GpbModel:
     """The fitted numbers that come with the package, from ``benchmarks/bench_segmentation.py``."""
-    stored = json.loads(files("segvote.segmentation").joinpath("gpb.json").read_text())
+    stored = json.loads(files("segvote.segmentation").joinpath("gpb.json").read_text(encoding="utf-8"))
     arrays = {name: np.array(stored[name], np.float32) for name in ("textons", "pixel_weights", "arc_weights")}
     return GpbModel(**arrays, pixel_bias=stored["pixel_bias"], arc_bias=stored["arc_bias"], origin=stored["origin"])
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.kernels.pixels import convert_to_lab
+from segvote.numerics.pixels import convert_to_lab
 from segvote.segmentation.labels import list_edges, measure_means
 from segvote.types import Segmentation
 
@@ -63,7 +63,7 @@ def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarr
     areas = np.bincount(labels.ravel())
     if len(areas) == 1:
         return np.zeros(1, np.int32), np.zeros(1, np.float32)
-    from segvote.kernels.quick_higra import hg
+    from segvote.numerics.quick_higra import hg
 
     graph = hg.UndirectedGraph(len(areas))
     graph.add_edges(*list_edges(labels)[0].T)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError
-from segvote.kernels.pixels import resize_labels
+from segvote.numerics.pixels import resize_labels
 from segvote.types import Segmentation
 
 

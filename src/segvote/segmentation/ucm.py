@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.kernels.pixels import resize_labels
-from segvote.kernels.quick_higra import hg
+from segvote.numerics.pixels import resize_labels
+from segvote.numerics.quick_higra import hg
 from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.labels import relabel_connected
 from segvote.types import Segmentation

@@ -9,8 +9,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from segvote.kernels.pixels import convert_to_lab, measure_gradient, smooth_colour
-from segvote.kernels.quick_higra import hg
+from segvote.numerics.pixels import convert_to_lab, measure_gradient, smooth_colour
+from segvote.numerics.quick_higra import hg
 from segvote.segmentation.hierarchy import crop_segmentation, link_ward
 from segvote.segmentation.labels import check_image, connect_pixels, relabel_connected
 from segvote.types import Segmentation

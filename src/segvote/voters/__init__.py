@@ -7,10 +7,9 @@ and smoothing around it. Commands take its name or that of a voter, together `SY
 from collections.abc import Mapping
 from typing import Any
 
-from segvote.errors import UnknownNameError
 from segvote.registry import Registry
 
-__all__ = ["METHOD", "SYSTEMS", "VOTERS", "check_system", "keeps_lengths", "make_voter"]
+__all__ = ["METHOD", "SYSTEMS", "VOTERS", "keeps_lengths", "make_voter"]
 
 METHOD = "ekde"
 
@@ -28,12 +27,14 @@ VOTERS = Registry(
         "f-neg": "segvote.voters.negatives:NegativeVotes",
         "gem-dd": "segvote.voters.diverse_density:GEMDiverseDensity",
         "knn-negatives": "segvote.voters.negatives:KNNNegatives",
+        "manifold-sskde": "segvote.voters.manifold_sskde:ManifoldSSKDE",
         "mi-svm": "segvote.voters.mi_svm:MiSVM",
         "mi-svm-bag": "segvote.voters.mi_svm:BagMISVM",
         "milboost": "segvote.voters.milboost:MILBoost",
         "milboost-isr": "segvote.voters.milboost:MILBoostISR",
         "miles": "segvote.voters.miles:MILES",
         "milis": "segvote.voters.miles:MILIS",
+        "negative-weighted": "segvote.voters.negatives:WeightedNegatives",
         "negmin": "segvote.voters.negatives:NegMin",
         "obow": "segvote.voters.linear:OBoW",
         "one-class": "segvote.voters.prototypes:OneClass",
@@ -46,12 +47,6 @@ VOTERS = Registry(
     },
 )
 SYSTEMS = (METHOD, *VOTERS)
-
-
-def check_system(name: str) -> None:
-    """Raise `UnknownNameError` for a name that is neither the method's nor a voter's; nothing is imported."""
-    if name != METHOD and name not in VOTERS:
-        raise UnknownNameError(f"unknown voter {name!r}; the known ones are: {', '.join((METHOD, *VOTERS))}")
 
 
 def keeps_lengths(name: str) -> bool:

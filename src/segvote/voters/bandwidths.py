@@ -15,10 +15,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
-from segvote.kernels import search_neighbours, sum_kernel
+from segvote.numerics import search_neighbours, sum_kernel
 from segvote.voters.bags import spread_out
 from segvote.voters.base import Segments
-from segvote.voters.kernel_votes import choose_bandwidth
+from segvote.voters.kernel_votes import average_kernels, choose_bandwidth
 
 READINGS = ("absolute-difference", "difference", "discrepancy", "separate")
 WINDOW = "window"
@@ -87,7 +87,7 @@ def choose_bandwidths(
     asked = spread_out(len(segments), MAX_ASKED)
     sides = segments.positive, ~segments.positive
     if rule in ("separate", "discrepancy"):
-        kernels = [_average_kernels(segments, asked, side, grid) for side in sides]
+        kernels = [average_kernels(segments, asked, side, grid) for side in sides]
         owns = [side[asked] for side in sides]
         gains = [one[:, own].mean(axis=1) - one[:, ~own].mean(axis=1) for one, own in zip(kernels, owns, strict=True)]
         if rule == "discrepancy":
@@ -100,14 +100,6 @@ def choose_bandwidths(
     totals = (differences if rule == "difference" else np.abs(differences)).sum(axis=2)
     best_for, best_against = np.unravel_index(np.argmax(totals), totals.shape)
     return grid[int(best_for)], grid[int(best_against)]
-
-
-def _average_kernels(segments: Segments, rows: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
-    """(n_grid, n_rows) mean kernel at some segments of the segments of one side (n,) that lie in other bags."""
-    bags, voter_bags = segments.bags[rows], segments.bags[side]
-    n_others = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
-    sums = sum_kernel(segments.X[rows], segments.X[side], grid, None, bags, voter_bags)
-    return sums / np.maximum(n_others, 1)
 
 
 def measure_unit(segments: Segments) -> float:

@@ -18,9 +18,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.kernels import Neighbours, otsu_threshold
-from segvote.method.table import encode_labels
+from segvote.method.inputs import encode_labels
 from segvote.method.vote import Explanation, group_by_bag
+from segvote.numerics import Neighbours, otsu_threshold
 
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
 

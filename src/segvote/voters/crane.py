@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from segvote.errors import BadInputError
-from segvote.kernels import search_neighbours
+from segvote.numerics import search_neighbours
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import check_pairs
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import gen_batches
 
-from segvote.kernels import fill_kernel, sum_kernel
+from segvote.numerics import sum_kernel
 from segvote.voters.bags import group_bags, sort_bags
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import KernelVoter, check_pairs, choose_bandwidth
@@ -143,8 +143,10 @@ class Evidence(BaseVoter):
         return votes
 
     def _measure(self, X: np.ndarray) -> np.ndarray:
-        """(n, n_voters) float32 kernels."""
-        return np.minimum(fill_kernel(X, self._groups.X, self.bandwidth_), np.float32(LARGEST_KERNEL))
+        """(n, n_voters) kernels, in double precision: the logarithm near 1 would show how many rows are scored."""
+        queries, voters = X.astype(np.float64), self._groups.X.astype(np.float64)
+        squared = (queries**2).sum(axis=1)[:, None] + (voters**2).sum(axis=1) - 2 * queries @ voters.T
+        return np.minimum(np.exp(-np.maximum(squared, 0.0) / (2 * self.bandwidth_**2)), LARGEST_KERNEL)
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         # The vote of a bag is shown at its most similar segment.

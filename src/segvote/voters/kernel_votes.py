@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError, TooLargeError
-from segvote.kernels import search_neighbours, sum_kernel
+from segvote.numerics import search_neighbours, sum_kernel
 from segvote.voters.base import BaseVoter, Segments, Votes
 
 # A hundred thousand segments with a hundred thousand: a few minutes on one processor.
@@ -43,6 +45,14 @@ def choose_bandwidth(
     if not given > 0:
         raise BadInputError(f"bandwidth must be above 0 or None; got {given}")
     return float(given)
+
+
+def average_kernels(segments: Segments, rows: np.ndarray, side: np.ndarray, bandwidths: Sequence[float]) -> np.ndarray:
+    """(n_bandwidths, n_rows) mean kernel at some segments of the segments of one side (n,) that lie in other bags."""
+    bags, voter_bags = segments.bags[rows], segments.bags[side]
+    n_others = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
+    sums = sum_kernel(segments.X[rows], segments.X[side], bandwidths, None, bags, voter_bags)
+    return sums / np.maximum(n_others, 1)
 
 
 class KernelVoter(BaseVoter):

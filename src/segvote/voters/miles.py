@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from segvote.kernels import sum_kernel
+from segvote.numerics import sum_kernel
 from segvote.voters.bags import Bags, BagVoter, spread_out
 from segvote.voters.kernel_votes import choose_bandwidth
 from segvote.voters.prototypes import Prototypes, PrototypeVoter, check_embedding, embed_bags

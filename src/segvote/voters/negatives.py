@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.kernels import search_neighbours
+from segvote.numerics import search_neighbours
 from segvote.voters.base import BaseVoter, Segments, Votes
-from segvote.voters.kernel_votes import KernelVoter, check_pairs, choose_bandwidth
+from segvote.voters.kernel_votes import KernelVoter, average_kernels, check_pairs, choose_bandwidth
 
 
 class _NearestNegatives(BaseVoter):
@@ -105,4 +105,32 @@ class NegativeVotes(KernelVoter):
         check_pairs("a sum over all negatives", len(X), len(negatives))
         self._choose_voters(segments, negatives)
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
-        self._amounts = np.full(len(negatives), -1.0)
+        self._amounts = -self._weigh_negatives(segments)
+
+    def _weigh_negatives(self, segments: Segments) -> np.ndarray:
+        """(n_negatives,) weight of the vote of each negative."""
+        return np.ones(len(self._voters))
+
+
+@dataclass(eq=False, repr=False)
+class WeightedNegatives(NegativeVotes):
+    """Negative-weighted voting, our reading: ``f(x) = -sum_n v_n^power k(x, n)``.
+
+    arXiv 1812.06228 names the system (Wang 2018) as the one whose reduced version is f_neg (eq. 8), without a formula:
+    votes of all negatives, weighted. Here ``v_n = B_n / (A_n + B_n)`` is the share of negatives among the votes for n
+    itself, A_n and B_n the mean kernels of the *with* and of the other *without* segments of other bags. A negative
+    among *with* segments, by a wrong bag label or because the background is shared, has little weight.
+    `negative_weights_` (n_negatives,) is v, in the order of the training segments.
+    """
+
+    power: float = 1.0  # of the weights; 0 makes all of them 1, which is f_neg
+
+    def _weigh_negatives(self, segments: Segments) -> np.ndarray:
+        if self.power < 0:
+            raise BadInputError(f"power must be 0 or above; got {self.power}")
+        rows, sides = np.flatnonzero(~segments.positive), (segments.positive, ~segments.positive)
+        votes_for, against = (average_kernels(segments, rows, side, (self.bandwidth_,))[0] for side in sides)
+        total = votes_for + against
+        # Without votes there is no evidence that a negative is not background.
+        self.negative_weights_ = np.divide(against, total, out=np.ones(len(total)), where=total > 0)
+        return self.negative_weights_**self.power

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.kernels import fill_kernel, multiply_kernel, sum_kernel
+from segvote.numerics import fill_kernel, multiply_kernel, sum_kernel
 from segvote.voters.bandwidths import GRID, WINDOW, choose_bandwidths, find_radius
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import check_pairs
@@ -152,16 +152,26 @@ class PaperEKDE(BaseVoter):
         votes_for, votes_against = self._count_votes(X, bags)
         return votes_for - votes_against
 
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments, 2) posterior of *without* and *with* (eqs. 9, 14, 17): B and A over A + B; (1, 0) for 0 / 0."""
+        votes = self._count_both(X)
+        posterior = votes[:, 1] / np.maximum(votes.sum(axis=1), TINY)
+        return np.column_stack([1 - posterior, posterior])
+
     def class_densities(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, 2) p(x | without), p(x | with) of eq. 12, up to the normalisers of the kernels.
 
-        Times `class_priors_` (eq. 16) they are B and A over the number of segments, so the MAP rule (eq. 13) is sgn f.
+        With user labels for all *with* segments they are the densities of eqs. 10 and 11. Times `class_priors_`
+        (eq. 16) they are B and A over the number of segments, so the MAP rule (eqs. 13 to 15) is sgn f.
         """
+        return self._count_both(X) / np.maximum(self.class_priors_ * len(self._weights), TINY)
+
+    def _count_both(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments, 2) B and A at any points."""
         check_is_fitted(self)
-        votes_for, votes_against = self._count_votes(
-            validate_data(self, X, reset=False, dtype=(np.float64, np.float32)), None
-        )
-        return np.column_stack([votes_against, votes_for]) / np.maximum(self.class_priors_ * len(self._weights), TINY)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        votes_for, votes_against = self._count_votes(X, None)
+        return np.column_stack([votes_against, votes_for])
 
     @property
     def class_priors_(self) -> np.ndarray:

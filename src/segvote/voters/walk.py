@@ -14,10 +14,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 from segvote.errors import BadInputError
-from segvote.kernels import otsu_threshold, search_neighbours
 from segvote.method.graph import N_NEIGHBORS, stretch
 from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.walk import find_weights
+from segvote.numerics import otsu_threshold, search_neighbours
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import NeighbourVoter
 from segvote.voters.linear import CAM
@@ -62,7 +62,7 @@ class Walk(NeighbourVoter):
         X, bags = segments.X, segments.bags
         neighbours = self._neighbours or search_neighbours(X, X, self.n_neighbors, bags, bags)
         self.graph_, self.recall_, self._voters = neighbours.build_graph(), neighbours.recall, segments
-        voters = np.flatnonzero(segments.positive)
+        voters = segments.positive
         self._weights = find_weights(self.graph_, segments.prior, voters, self.n_steps)
         largest = (segments.prior * (self.graph_ @ self._weights))[voters].max(initial=0.0)
         self._gain = 1 / largest if largest > 0 else 1.0

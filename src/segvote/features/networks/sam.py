@@ -1,5 +1,7 @@
 """Masks redrawn by a promptable network: SAM or MobileSAM, an encoder and a decoder as ONNX files.
 
+The pair is that of the package ``segvote-mobile-sam`` (``mobile-sam``) or the user's own (``sam:ENCODER,DECODER``).
+
 Each region of a mask becomes a prompt: the places of highest heat in it and of lowest heat around it as points, its
 box, and the region itself as a mask. The network's mask replaces the region only where the two agree.
 """
@@ -17,8 +19,9 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.features.networks.backbone import explain_errors, hash_model, open_model
 from segvote.features.networks.devices import CPU, choose_device
+from segvote.features.networks.weights import find_weights
 
-SAM = "sam:"
+SAM, MOBILE_SAM = "sam:", "mobile-sam"
 SIDE, GRID = 1024, 256  # pixels of the network's input, and cells of its low-resolution masks, a side
 # Of red, green and blue, 0 to 255; encoders that take (height, width, 3) do this themselves.
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
@@ -47,7 +50,7 @@ class Sam:
     Parameters
     ----------
     refine : str
-        ``sam:ENCODER.onnx,DECODER.onnx``.
+        ``mobile-sam`` or ``sam:ENCODER.onnx,DECODER.onnx``.
     device : str
         A name of `segvote.features.networks.devices.DEVICES`.
     """
@@ -56,15 +59,20 @@ class Sam:
         paths, device = list_files(refine), choose_device(device)
         self.encoder, self.decoder = (open_model(str(path), device) for path in paths)
         _check_inputs(paths, self.encoder.get_inputs(), self.decoder.get_inputs())
+        _check_pair(paths, self.encoder.get_outputs(), self.decoder.get_inputs())
 
-    def refine(self, mask: np.ndarray, heat: np.ndarray, picture: np.ndarray) -> np.ndarray:
+    def embed(self, picture: np.ndarray) -> np.ndarray:
+        """(1, n_channels, 64, 64) float16: the embedding of a picture (H, W, 3) uint8, by far the slowest step."""
+        return _embed(self.encoder, picture.tobytes(), picture.shape)
+
+    def refine(self, mask: np.ndarray, heat: np.ndarray, embedding: np.ndarray) -> np.ndarray:
         """(h, w) bool: a mask (h, w) with the regions redrawn on which the network agrees.
 
-        Heat (h', w') and picture (H, W, 3) uint8 may have other sizes.
+        Heat (h', w') may have another size; `embedding` is that of the picture.
         """
         _, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
         sides = fit_sides(mask.shape, GRID)
-        embedding, redrawn = _embed(self.encoder, picture.tobytes(), picture.shape), mask.copy()
+        redrawn = mask.copy()
         areas = stats[1:, cv2.CC_STAT_AREA]
         for part in np.argsort(-areas, kind="stable")[:MAX_REGIONS]:
             region = parts == part + 1
@@ -80,7 +88,7 @@ class Sam:
         grid = np.full((GRID, GRID), -LOGIT, np.float32)
         grid[: prompt.cells.shape[0], : prompt.cells.shape[1]][prompt.cells] = LOGIT
         inputs = {
-            "image_embeddings": embedding,
+            "image_embeddings": embedding.astype(np.float32),
             "point_coords": prompt.points[None].astype(np.float32),
             "point_labels": prompt.labels[None].astype(np.float32),
             "mask_input": grid[None, None],
@@ -95,10 +103,13 @@ class Sam:
 
 
 def list_files(refine: str) -> tuple[Path, Path]:
-    """Encoder and decoder of ``sam:ENCODER.onnx,DECODER.onnx``."""
+    """Encoder and decoder of ``mobile-sam`` or ``sam:ENCODER.onnx,DECODER.onnx``."""
+    if refine == MOBILE_SAM:
+        decoder, encoder = find_weights(MOBILE_SAM)
+        return encoder, decoder
     names = refine.removeprefix(SAM).split(",")
     if not refine.startswith(SAM) or len(names) != 2 or not all(names):
-        raise BadInputError(f"expected a refiner as sam:ENCODER.onnx,DECODER.onnx, got {refine!r:.80}")
+        raise BadInputError(f"expected a refiner as {MOBILE_SAM} or sam:ENCODER.onnx,DECODER.onnx, got {refine!r:.80}")
     encoder, decoder = (Path(name.strip()) for name in names)
     for path in (encoder, decoder):
         if not path.is_file():
@@ -107,8 +118,9 @@ def list_files(refine: str) -> tuple[Path, Path]:
 
 
 def name_files(refine: str) -> str:
-    """``sam:ENCODER.onnx,DECODER.onnx`` with full paths, which hold in every folder."""
-    return SAM + ",".join(str(path.resolve()) for path in list_files(refine))
+    """The refiner by a name that holds in every folder: ``mobile-sam``, or ``sam:`` and the full paths."""
+    paths = list_files(refine)
+    return refine if refine == MOBILE_SAM else SAM + ",".join(str(path.resolve()) for path in paths)
 
 
 def hash_refiner(refine: str) -> str:
@@ -189,7 +201,8 @@ def _embed(encoder: Any, pixels: bytes, shape: tuple[int, ...]) -> np.ndarray:
         scaled = (image - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
         image = np.pad(scaled, ((0, SIDE - height), (0, SIDE - width), (0, 0))).transpose(2, 0, 1)[None]
     with explain_errors("the encoder of the refiner failed, export both files anew"):
-        return encoder.run(None, {wanted.name: np.ascontiguousarray(image)})[0]
+        (embedding,) = encoder.run(None, {wanted.name: np.ascontiguousarray(image)})[:1]
+    return embedding.astype(np.float16)  # half the size in the run folder; stored and new ones are equal
 
 
 def _check_inputs(paths: Sequence[Path], image: Sequence[Any], prompt: Sequence[Any]) -> None:
@@ -204,4 +217,18 @@ def _check_inputs(paths: Sequence[Path], image: Sequence[Any], prompt: Sequence[
         raise BadInputError(
             f"{paths[1]}: expected the inputs {', '.join(sorted(DECODER_INPUTS))}, the decoder takes "
             f"{', '.join(sorted(names)):.160}; export it with SAM's or MobileSAM's export_onnx_model.py"
+        )
+
+
+def _check_pair(paths: Sequence[Path], embeddings: Sequence[Any], prompt: Sequence[Any]) -> None:
+    """Refuse an encoder and a decoder of different networks, where the files declare the shapes."""
+    given, wanted = embeddings[0].shape, next(one.shape for one in prompt if one.name == "image_embeddings")
+    known = [
+        (one, other)
+        for one, other in zip(given, wanted, strict=False)
+        if isinstance(one, int) and isinstance(other, int)
+    ]
+    if len(given) != len(wanted) or any(one != other for one, other in known):
+        raise BadInputError(
+            f"{paths[0]} gives embeddings {given}, {paths[1]} takes {wanted}; give a pair of one network"
         )

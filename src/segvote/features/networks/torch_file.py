@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.memory_budget import check_budget
+from segvote.limits import check_budget
 
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 MAX_PICKLE_BYTES = 1 << 18  # of all pickles; 300 tensors take 60,000

@@ -36,7 +36,8 @@ class ExportOptions:
 
     labels: tuple[str, ...]  # names of the classes in the order of their numbers
     polygons: bool = False  # write outlines instead of run lengths or mask pictures, where a format has both
-    instances: bool = False  # write every connected region, as the user cut and joined them, as an object of its own
+    # Write every object of a part on its own: its instances, or else its connected regions. None: by the run's objects.
+    instances: bool | None = False
     min_area: int = 1  # with `instances`: leave out regions of fewer pixels
     # Pictures where the format expects them: link (hard links; copies where they cannot be made), copy, none.
     images: str = "link"
@@ -60,16 +61,18 @@ def list_parts(annotation: Annotation, options: ExportOptions) -> tuple[Part, ..
         if part.label not in options.labels:
             raise BadInputError(f"label {part.label!r} is not among {', '.join(options.labels)}; add it to the labels")
     if options.instances:
-        return tuple(part for whole in annotation.parts for part in _split_part(whole, options.min_area))
+        return tuple(part for whole in annotation.parts for part in split_part(whole, options.min_area))
     return tuple(part for part in annotation.parts if part.mask.any())
 
 
-def _split_part(part: Part, min_area: int) -> Iterator[Part]:
+def split_part(part: Part, min_area: int = 1) -> Iterator[Part]:
     """Instances of at least `min_area` pixels: the part's own, or else its 8-connected regions from top to bottom."""
     if part.instances is not None:
         areas = np.bincount(part.instances[part.mask])
         for number in np.flatnonzero(areas >= max(min_area, 1)):
-            yield replace(part, mask=part.mask & (part.instances == number), instances=None)
+            score = part.score if part.scores is None else float(part.scores[number - 1])
+            mask = part.mask & (part.instances == number)
+            yield replace(part, mask=mask, score=score, instances=None, scores=None)
         return
     n_labels, labels, stats, _ = cv2.connectedComponentsWithStats(part.mask.astype(np.uint8), connectivity=8)
     places = [(stats[label, cv2.CC_STAT_TOP], stats[label, cv2.CC_STAT_LEFT], label) for label in range(1, n_labels)]

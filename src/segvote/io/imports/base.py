@@ -18,7 +18,7 @@ from segvote.io.decoding import MAX_PIXELS
 from segvote.io.encodings.polygons import rasterise
 from segvote.io.names import encode_name
 from segvote.io.tables import convert_record
-from segvote.memory_budget import check_budget
+from segvote.limits import check_budget
 from segvote.types import Annotation, Part
 
 Kind = TypeVar("Kind")

@@ -9,9 +9,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Container, Iterator
+from collections import deque
+from collections.abc import Collection, Container, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -21,6 +24,8 @@ from segvote.io.decoding import check_regular_file
 from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size, read_small_image
 from segvote.io.video.files import FRAME_RATE, Frame, read_film
 
+N_AHEAD = 4  # frames that are decoded before they are asked for
+Item = TypeVar("Item")
 VIDEO_EXTENSIONS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm"})
 
 # Frames of a video are many, and neighbours look alike. The median correlation of neighbours' thumbnails was .96 to
@@ -73,6 +78,16 @@ def read_frames(path: Path | str, indices: Collection[int]) -> Iterator[Frame]:
             yield frame
         if frame.index >= last:
             return
+
+
+def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The same items, decoded by a thread a few items ahead of their use."""
+    source, end = iter(items), object()
+    with ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(next, source, end) for _ in range(N_AHEAD))
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(thread.submit(next, source, end))
+            yield item  # type: ignore[misc]
 
 
 def _read_source(

@@ -17,6 +17,8 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
@@ -25,12 +27,14 @@ from starlette.staticfiles import StaticFiles
 from segvote.errors import (
     BadInputError,
     BusyRunError,
+    InaccessibleFileError,
     SegvoteError,
     UnknownNameError,
     UnreadableImageError,
     UnwritableFileError,
 )
 from segvote.io.names import PERCENT
+from segvote.review.encoding import describe_explanation, encode_update
 from segvote.review.session import Session
 from segvote.run.classes import ClassRuns
 
@@ -44,9 +48,12 @@ STATUSES = {
     BadInputError: 400,
     UnknownNameError: 400,
     UnreadableImageError: 404,
+    InaccessibleFileError: 409,
     UnwritableFileError: 507,
 }
 MAX_BODY = 1 << 18
+# Of label maps and masks, which are long runs of equal values; pictures are compressed already.
+GZIP = [Middleware(GZipMiddleware, compresslevel=6)]
 # Seconds between comment lines, by which a page notices a dead server and a server a closed page.
 HEARTBEAT_SECONDS = 10.0
 # Threads for actions, which may wait for the log; others answer questions meanwhile.
@@ -63,26 +70,39 @@ class Answer(JSONResponse):
 def make_app(session: Session) -> Starlette:
     """The application behind the guard."""
     threads = ThreadPoolExecutor(MAX_ACTIONS, "segvote-action")
-    engine, pictures, image = session.engine, session.pictures, "/api/images/{bag:int}"
+    engine, masks, frames = session.engine, session.engine.masks, session.engine.frames
+    pictures, image = session.pictures, "/api/images/{bag:int}"
+
+    def encode_changes(since: int) -> bytes:
+        return encode_update(engine.board.snapshot, since)
+
+    def encode_frame_map(bag: int, frame: int) -> bytes:
+        return pictures.encode_labels(bag, frames.read_labels(bag, frame))
+
+    def describe_votes(bag: int, segment: int) -> dict[str, Any]:
+        return describe_explanation(engine.explain(bag, segment), bag, segment)
+
     routes = [
         Route("/", lambda request: FileResponse(STATIC / "index.html")),
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/api/run", _json(session.open)),
         Route("/api/status", _json(session.describe_status)),
         Route("/api/doctor", _json(session.describe_doctor)),
-        Route("/api/update/{since:int}", _bytes(session.encode_update, FRESH)),
+        Route("/api/alternatives", _json(session.describe_alternatives)),
+        Route("/api/alternatives/{number:int}/{bag:int}", _bytes(session.draw_alternative, FRESH, "image/jpeg")),
+        Route("/api/update/{since:int}", _bytes(encode_changes, FRESH)),
         Route("/api/events", lambda request: _stream(session)),
         Route(f"{image}/picture", _bytes(pictures.get_image, media_type="image/jpeg")),
         Route(f"{image}/thumb", _bytes(pictures.get_thumb, media_type="image/jpeg")),
-        Route(f"{image}/map", _gzipped(pictures.get_map)),
-        Route(f"{image}/mask", _gzipped(engine.encode_mask, FRESH)),
-        Route(f"{image}/instances", _gzipped(engine.encode_instances, FRESH)),
-        Route(f"{image}/small-mask", _gzipped(engine.encode_small_mask, FRESH)),
-        Route(image + "/frames/{frame:int}/picture", _bytes(engine.frames.get_picture, media_type="image/jpeg")),
-        Route(image + "/frames/{frame:int}/map", _gzipped(session.get_frame_map)),
+        Route(f"{image}/map", _bytes(pictures.get_map), middleware=GZIP),
+        Route(f"{image}/mask", _bytes(masks.encode_mask, FRESH), middleware=GZIP),
+        Route(f"{image}/instances", _bytes(masks.encode_instances, FRESH), middleware=GZIP),
+        Route(f"{image}/small-mask", _bytes(masks.encode_small_mask, FRESH), middleware=GZIP),
+        Route(image + "/frames/{frame:int}/picture", _bytes(frames.get_picture, media_type="image/jpeg")),
+        Route(image + "/frames/{frame:int}/map", _bytes(encode_frame_map), middleware=GZIP),
         Route(image + "/segments/{segment:int}/crop", _bytes(pictures.get_crop, media_type="image/jpeg")),
-        Route(image + "/segments/{segment:int}/votes", _json(session.describe_votes)),
-        Route(image + "/outline/{x:int}/{y:int}", _json(engine.trace_outline)),
+        Route(image + "/segments/{segment:int}/votes", _json(describe_votes)),
+        Route(image + "/outline/{x:int}/{y:int}", _json(masks.trace_outline)),
         *[Route(f"/api/{name}", _act(session, name, threads), methods=["POST"]) for name in session.actions],
     ]
     return Starlette(routes=routes, exception_handlers={SegvoteError: _explain, HTTPException: _explain})
@@ -117,10 +137,6 @@ def _bytes(
         return Response(await _call(answer, request), media_type=media_type, headers=headers)
 
     return endpoint
-
-
-def _gzipped(answer: Callable[..., bytes], headers: dict[str, str] = KEEP) -> Callable:
-    return _bytes(answer, {**headers, "Content-Encoding": "gzip"})
 
 
 def _act(session: Session, name: str, threads: ThreadPoolExecutor) -> Callable:

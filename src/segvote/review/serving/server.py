@@ -52,6 +52,8 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
 def open_server(run: Run | ClassRuns, port: int = 0) -> Iterator[tuple[Any, socket.socket, str]]:
     """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
+    from segvote.review.serving.connections import LimitedProtocol
+
     with _listen(port) as listener:
         app, token, sessions = make_guarded_app(run)
 
@@ -68,7 +70,7 @@ def open_server(run: Run | ClassRuns, port: int = 0) -> Iterator[tuple[Any, sock
             log_level="error",
             access_log=False,  # it would print the token
             lifespan="off",
-            http="h11",
+            http=LimitedProtocol,
             ws="none",
             timeout_graceful_shutdown=1,
             server_header=False,

@@ -2,15 +2,17 @@
 
 import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
 import { countStrokes, draw, fit, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
+import { setUpAlternatives } from "./alternatives.js";
 import { setUpExtent } from "./extent.js";
 import { openFinish } from "./finish.js";
 import { closeGrid, isGridOpen, setUpGrid } from "./grid.js";
 import { setUpClasses } from "./classes.js";
 import { setUpKeys } from "./keys.js";
+import { nextAudited, setUpLessons } from "./lessons.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
-import { applyUpdate, countProgress, formatArea, isVideo, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
+import { acceptHere, applyUpdate, countProgress, forgetAccepted, formatArea, isVideo, labelHere, N_TREE_LEVELS, store, tell, watch } from "./store.js";
 import { editOutline, TOOLS } from "./tools.js";
 
 const byId = (id) => document.getElementById(id);
@@ -22,7 +24,7 @@ let waiting = 0, asked = null, fetching = null, again = false, toastTimer = 0, l
 
 function showSaved() {
   const pill = byId("saved");
-  const { votes, problem, export: step } = store.status;
+  const { votes, problem, lost, export: step } = store.status;
   pill.className = "pill";
   pill.title = "";
   if (store.gone) { pill.textContent = "server away"; pill.classList.add("bad"); }
@@ -31,6 +33,7 @@ function showSaved() {
   else if (votes === "loading") { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
   else if (votes === "failed") { pill.textContent = "votes failed"; pill.title = problem; pill.classList.add("bad"); }
   else if (store.status.lastVoted < store.status.action) pill.textContent = "voting …";
+  else if (lost?.length) { pill.textContent = "saved; log damaged"; pill.title = `Actions ${lost.join(", ")} of the log are damaged and have no effect; all others have. Repeat them if they are missed.`; pill.classList.add("bad"); }
   else { pill.textContent = "saved"; pill.title = "Every action is on the disk."; pill.classList.add("good"); }
   pill.dataset.action = store.status.action;
   pill.dataset.votes = votes;
@@ -102,8 +105,8 @@ function onStatus(status) {
   // A server that was started again counts from the beginning.
   if (status.version < store.version) store.version = 0;
   // An event may have been on its way before the last answer: actions are counted up, never down.
-  const { action, nUndo, nRedo, extent, extents } = before;
-  store.status = status.action < action ? { ...status, action, nUndo, nRedo, extent, extents } : status;
+  const { action, nUndo, nRedo, extent, extents, alternative } = before;
+  store.status = status.action < action ? { ...status, action, nUndo, nRedo, extent, extents, alternative } : status;
   showSaved();
   tell("status");
   if (status.version !== store.version) fetchUpdate();
@@ -231,14 +234,14 @@ watch("redo", () => takeBack("redo", "Done again"));
 watch("accept", () => {
   const bag = store.current, image = store.images[bag];
   if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
-  const next = nextOpen();
-  image.accepted = true; // at once: a quick user must not come back to it
-  tell("images", new Set([bag]));
-  act("accept", { bags: [bag], value: true });
+  const next = nextAudited() ?? nextOpen();
+  acceptHere(bag);
+  act("accept", { bags: [bag], value: true }).then((answer) => { if (answer) acceptHere(bag, answer.action); else forgetAccepted(bag); });
   if (next !== undefined) go(next); else toast("Every image of this list is accepted. Finish (E) writes the masks.");
 });
 watch("move", ({ bag, label }) => act("move", { bags: [bag], bag_label: label }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${label} now; the file stays where it is.`); }));
 watch("many", ({ name, message, text }) => act(name, message).then((answer) => { if (answer) toast(`${text}. Undo: Z`); }));
+watch("clear", () => { if (isVideo()) toast(BY_SEGMENTS); else act("clear", { bags: [store.current] }).then((answer) => { if (answer) toast("All background now: mark the object. Undo: Z"); }); });
 watch("export", () => openFinish(ask));
 
 // View.
@@ -249,8 +252,8 @@ const press = (group, name, value) => byId(group).querySelectorAll("button").for
 function showSize() {
   const slider = byId("size"), segments = store.tool === "segments";
   slider.disabled = ["polygon", "smart", "fill", "cut"].includes(store.tool);
-  [slider.min, slider.max, slider.step] = segments ? [0, N_LEVELS - 1, 1] : [-2, 2 * Math.log2(MAX_RADIUS), 0.25];
-  slider.value = segments ? N_LEVELS - 1 - store.level : 2 * Math.log2(store.radius);
+  [slider.min, slider.max, slider.step] = segments ? [0, N_TREE_LEVELS - 1, 1] : [-2, 2 * Math.log2(MAX_RADIUS), 0.25];
+  slider.value = segments ? N_TREE_LEVELS - 1 - store.level : 2 * Math.log2(store.radius);
   const names = ["largest", "large", "medium", "small", "segment"];
   byId("size-text").textContent = segments ? names[store.level] : slider.disabled ? "" : `${store.radius < 10 ? store.radius.toFixed(1) : Math.round(store.radius)} px`;
   byId("snap").disabled = segments || ["smart", "fill", "cut"].includes(store.tool);
@@ -305,7 +308,7 @@ function setUpButtons() {
   }
   byId("size").addEventListener("input", (event) => {
     const value = Number(event.target.value);
-    if (store.tool === "segments") tell("level", N_LEVELS - 1 - value); else tell("radius", 2 ** (value / 2));
+    if (store.tool === "segments") tell("level", N_TREE_LEVELS - 1 - value); else tell("radius", 2 ** (value / 2));
   });
   byId("frame-slider").addEventListener("input", (event) => goToFrame(Number(event.target.value)));
   byId("snap").addEventListener("click", () => tell("snap", !store.snap));
@@ -333,6 +336,8 @@ async function start() {
   byId("hint-close").addEventListener("click", hideHint);
   setUpButtons();
   setUpExtent(act, toast);
+  setUpAlternatives(act, toast);
+  setUpLessons(act, toast);
   tell("labels", "toggle");
   tell("snap", true);
   await fetchUpdate();
@@ -346,5 +351,5 @@ async function start() {
 }
 
 // For tests.
-window.segvote = { store, go, countStrokes, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
+window.segvote = { store, go, tell, countStrokes, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
 start().catch((error) => { byId("notice").textContent = error.message; byId("notice").hidden = false; });

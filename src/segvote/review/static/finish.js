@@ -8,17 +8,10 @@ const body = document.getElementById("finish-body");
 
 export const isFinishOpen = () => dialog.open;
 
-const percent = (share) => `${Math.round(100 * share)} %`;
-
-function describeEstimate(estimate, left, accepted) {
-  if (!estimate && accepted >= 3) return "The accepted masks are being compared with those of the vote …";
-  if (!estimate) return left ? "Accept at least three images to learn how good the others may be." : "";
-  const { nAccepted: n, nUntouched: untouched, mean, low, high } = estimate;
-  const which = n < accepted ? `${n} of the ${accepted} accepted masks (the others are being compared; videos are not)` : `${n} accepted masks`;
-  const fact = `Before correction the ${which} had a mean IoU of ${percent(mean)} with what you accepted; ${untouched} of them needed nothing.`;
-  const range = Math.round(100 * low) === Math.round(100 * high) ? percent(low) : `${percent(low)} to ${percent(high)}`;
-  const better = Math.round(100 * low) < 100 ? ", or better: the queue shows the worst first" : "";
-  return left ? `${fact} For the ${left} that are left expect a mean of ${range}${better}.` : fact;
+// The estimate of the server, as a sentence.
+function describeEstimate({ estimate }, left) {
+  if (estimate) return `${estimate[0].toUpperCase()}${estimate.slice(1)}.`;
+  return left ? "Accept at least two images, or audit ten random ones, to learn how good the others may be." : "";
 }
 
 function makeNumbers() {
@@ -29,7 +22,7 @@ function makeNumbers() {
     entry.append(make("dd", "", String(value)), make("dt", "", name));
     list.append(entry);
   }
-  const text = describeEstimate(store.status.estimate, left, accepted);
+  const text = describeEstimate(store.status, left);
   const note = make("p", "quiet", text || `All ${total} masks are accepted.`);
   note.id = "estimate";
   return [list, note];
@@ -47,7 +40,7 @@ function makeFormat(name, command) {
     result.textContent = "writing …";
     const answer = await ask("export-format", { format: name, overwrite: write.dataset.again === "yes", instances: isEach() });
     write.disabled = false;
-    if (answer.place) { result.textContent = answer.place; write.textContent = "Write again"; write.dataset.again = "yes"; }
+    if (answer.place) { result.textContent = [answer.place, ...answer.leftOut.map((reason) => `left out: ${reason}`)].join("\n"); write.textContent = "Write again"; write.dataset.again = "yes"; }
     else {
       result.textContent = answer.error;
       if (/not empty/.test(answer.error)) { write.textContent = "Overwrite"; write.dataset.again = "yes"; }
@@ -101,7 +94,7 @@ export function openFinish(post) {
     result.textContent = "writing …";
     const answer = await ask("export", {});
     write.disabled = false;
-    result.textContent = answer.error ?? `Masks, heat maps, COCO file and report of ${answer.n} images are in ${answer.folder}`;
+    result.textContent = answer.error ?? [`Masks, heat maps, COCO file and report of ${answer.n} images are in ${answer.folder}`, ...answer.kept].join(". Not written: ");
   });
   const formats = make("ul", "formats");
   formats.append(...Object.entries(store.run.commands).map(([name, command]) => makeFormat(name, command)));

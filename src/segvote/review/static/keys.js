@@ -5,7 +5,7 @@ import { openClass } from "./classes.js";
 import { isFinishOpen } from "./finish.js";
 import { isGridOpen, openGrid, pressInGrid, selectAll } from "./grid.js";
 import { moveInQueue } from "./queue.js";
-import { FILTERS, N_LEVELS, store, tell } from "./store.js";
+import { FILTERS, N_TREE_LEVELS, store, tell } from "./store.js";
 import { openPanel } from "./panels.js";
 import { closeLasso, escape, removeCorner, resize } from "./tools.js";
 
@@ -39,7 +39,7 @@ function label(value) {
 // A class, where there are several; otherwise the size of the regions, as on the slider from left to right.
 function pressNumber(k) {
   if (store.run.classes.length > 1) openClass(k);
-  else if (k < N_LEVELS) tell("level", N_LEVELS - 1 - k);
+  else if (k < N_TREE_LEVELS) tell("level", N_TREE_LEVELS - 1 - k);
 }
 
 const COMMANDS = {
@@ -95,6 +95,9 @@ const COMMANDS = {
   ...Object.fromEntries(Array.from({ length: 9 }, (_, k) => [k + 1, () => pressNumber(k)])),
 };
 
+// With Shift held; capitals by Caps Lock are the plain letters.
+const SHIFTED = { A: () => tell("audit"), B: () => tell("clear") };
+
 function pressControl(event) {
   if (["z", "Z", "y"].includes(event.key)) tell(event.key === "z" ? "undo" : "redo");
   else if (event.key === "a" && isGridOpen()) selectAll();
@@ -124,8 +127,10 @@ export function setUpKeys() {
     if (presses) return;
     if (isGridOpen() && pressInGrid(event)) return;
     if (event.altKey) return;
+    // By the place of the key: with Shift the sign on it depends on the keyboard.
+    if (event.shiftKey && /^Digit[1-6]$/.test(event.code)) { event.preventDefault(); tell("alternative", Number(event.code.at(-1)) - 1); return; }
     const arrow = ARROWS[event.key];
-    const command = COMMANDS[event.key] ?? COMMANDS[event.key.toLowerCase()];
+    const command = (event.shiftKey ? SHIFTED[event.key] : undefined) ?? COMMANDS[event.key] ?? COMMANDS[event.key.toLowerCase()];
     if (event.key === " ") event.preventDefault(); // held, it moves the image
     else if (arrow) { event.preventDefault(); pressArrow(event, arrow); }
     else if (event.key === "Enter") { event.preventDefault(); if (getRegions()) pressEnter(); }

@@ -92,7 +92,7 @@ function showList() {
   head.append(title, merge);
   const items = make("ol", "objects-list");
   items.append(...list.map(makeItem));
-  const hint = make("p", "quiet", "Cut (H): draw a line through an object, from edge to edge. The mask stays as it is; export with --instances writes each object by itself.");
+  const hint = make("p", "quiet", "Cut (H): draw a line through an object, from edge to edge. The mask stays as it is; exports write each object by itself.");
   const rest = n > list.length ? [make("p", "quiet", `${n - list.length} more, not listed`)] : [];
   panel.replaceChildren(head, hint, items, ...rest);
   showChosen();

@@ -1,11 +1,11 @@
-// The side panels: contributions to the score of the last clicked segment, the doctor, the keys.
+// The side panels: contributions to the score of the last clicked segment, the doctor, the keys; others fill their own.
 
 import { make } from "./elements.js";
 import { formatScore } from "./canvas.js";
 import { getJson } from "./api.js";
 import { store, tell } from "./store.js";
 
-const panels = { votes: null, objects: null, doctor: null, keys: null };
+const panels = { votes: null, alternatives: null, objects: null, doctor: null, keys: null };
 for (const name of Object.keys(panels)) panels[name] = document.getElementById(name);
 let asked = 0;
 
@@ -119,11 +119,12 @@ function makeFlagged(image) {
 }
 
 const KEYS = [
-  ["Segments (S)", [["Click", "toggle; drag over several"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["← ↑ ↓ →", "move from region to region"], ["[  ]", "smaller, larger regions; or 1 to 5"], ["G", "clicks toggle again"]]],
+  ["Segments (S)", [["Click", "toggle; drag over several"], ["O", "object"], ["B", "background"], ["Shift B", "clear: the whole image is background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["← ↑ ↓ →", "move from region to region"], ["[  ]", "smaller, larger regions; or 1 to 5"], ["G", "clicks toggle again"]]],
   ["Pixels", [["P", "smart click: the region that edges and votes suggest"], ["R", "brush"], ["X", "eraser"], ["L", "lasso: drag, or click corners; double-click the mask for its outline"], ["I", "fill the part under the pointer"], ["[  ]", "smaller, larger; or Shift and wheel"], ["Q", "snap to superpixels, or exactly"], ["Alt", "held while drawing: the other of the two"], ["Enter", "close the lasso, apply the outline"], ["Backspace", "delete the corner touched last"], ["Esc", "stop"]]],
+  ["Wrong object", [["Shift 1 … 6", "all masks show A, B … F of the tab Which?"]]],
   ["Extent", [["{  }", "tighter, wider in all images"], ["(  )", "tighter, wider in this image"]]],
   ["Objects", [["N", "list of the single objects"], ["H", "cut: a line through an object divides it"], ["Space", "on a line of the list: select; then Merge"], ["Enter", "on a line of the list: zoom to it"]]],
-  ["Go", [["Z", "undo"], ["Shift Z", "redo"], ["A", "accept, next in the queue"], ["J  K", "next, previous"], ["C", "all images: the overview"], ["1 … 9", "the class, where there are several"], ["/", "find a name"], ["F", "next filter"], ["E", "finish: write masks, exports"]]],
+  ["Go", [["Z", "undo"], ["Shift Z", "redo"], ["A", "accept: finished, it teaches the others; next in the queue"], ["Shift A", "audit: ten random images to finish"], ["J  K", "next, previous"], ["C", "all images: the overview"], ["1 … 9", "the class, where there are several"], ["/", "find a name"], ["F", "next filter"], ["E", "finish: write masks, exports"]]],
   ["Look", [["Wheel", "zoom; or +  −  0, or two fingers"], ["Space", "held: drag to pan; or the middle button"], ["← ↑ ↓ →", "pan; with segments Shift ←"], ["<  >", "frames of a video"], ["V", "mask, heat, outline"], [",  .", "opacity"], ["T", "light or dark"]]],
   ["Explain", [["W", "contributions to the score of this segment"], ["D", "the folder doctor"], ["M", "move image to the other folder"], ["?", "these keys"]]],
   ["In the overview", [["Space", "select"], ["Shift ←", "select on the way"], ["Ctrl A", "all, or none"], ["A", "accept"], ["M", "move"], ["B", "set as background"], ["Enter", "open"], ["Esc", "back"]]],

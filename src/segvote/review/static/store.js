@@ -1,7 +1,9 @@
 // The state of the page: one object, watched by the views.
 
 const SELECTED = 4;
-export const N_LEVELS = 5;
+// Levels of the tree of segments, from large regions to single segments, of which a click takes one (TREE_LEVELS of
+// review/pictures.py); no extents, of which `run.nExtents` counts those to choose from.
+export const N_TREE_LEVELS = 5;
 
 export const store = {
   run: null,
@@ -15,7 +17,7 @@ export const store = {
   search: "",
   view: "mask",
   tool: "segments",
-  level: N_LEVELS - 1, // of the regions that a click takes; the last is single segments
+  level: N_TREE_LEVELS - 1, // of the regions that a click takes; the last is single segments
   label: "toggle", // of a click or a stroke: toggle, 1 object, 0 background, -1 undecided
   radius: 12, // of the brush, in pixels of the image
   snap: true, // strokes follow the fine superpixels
@@ -51,9 +53,23 @@ export function labelHere(index, segments, value) {
   tell("images", new Set([index]));
 }
 
+// Images accepted on this page, and the action that did it: Infinity until the server has answered.
+const accepting = new Map();
+
+// Show an image as accepted until an update includes the action, so that a quick user does not come back to it.
+export function acceptHere(index, action = Infinity) {
+  accepting.set(index, action);
+  store.images[index].accepted = true;
+  tell("images", new Set([index]));
+}
+
+export const forgetAccepted = (index) => accepting.delete(index);
+
 export function applyUpdate(update) {
   const changed = new Set();
   for (const image of update.images) {
+    if (update.action < accepting.get(image.index)) image.accepted = true;
+    else accepting.delete(image.index);
     store.images[image.index] = image;
     changed.add(image.index);
   }

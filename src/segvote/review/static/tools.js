@@ -1,7 +1,7 @@
 // Pointer, wheel and touch on the image: labels of regions, brush, eraser, polygon, fill and cut; zoom and pan.
 
 import { addStroke, canvas, draw, getRegions, imageToScreen, isMaskAt, panBy, placeTip, removeStroke, screenToImage, segmentAt, setCursor, setHovered, zoomBy } from "./canvas.js";
-import { isSelected, N_LEVELS, store, tell, watch } from "./store.js";
+import { isSelected, N_TREE_LEVELS, store, tell, watch } from "./store.js";
 
 export const TOOLS = ["segments", "smart", "brush", "eraser", "polygon", "fill", "cut"];
 const PLACES = ["smart", "fill"]; // tools that need one place
@@ -222,7 +222,7 @@ canvas.addEventListener("wheel", (event) => {
 
 // Larger or smaller: the regions that a click takes, or the brush.
 export function resize(step) {
-  if (store.tool === "segments") tell("level", Math.min(N_LEVELS - 1, Math.max(0, store.level - step)));
+  if (store.tool === "segments") tell("level", Math.min(N_TREE_LEVELS - 1, Math.max(0, store.level - step)));
   else tell("radius", step > 0 ? Math.max(store.radius * 1.25, store.radius + 0.5) : store.radius / 1.25);
 }
 

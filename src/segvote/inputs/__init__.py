@@ -1,0 +1,1 @@
+"""Input folders to bags: images, pages of stacks, videos, class folders, a user's own label maps."""

@@ -1,0 +1,142 @@
+"""From two folders to bags: images, pages of stacks, and videos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from msgspec import Struct
+
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.inputs.videos import is_video, split_videos
+from segvote.io.decoding import count_frames, count_pages
+from segvote.io.images import list_images
+from segvote.io.own_folders import is_own_folder
+from segvote.io.picture_formats import (
+    ANIMATED_EXTENSIONS,
+    PAGES,
+    TIFF_EXTENSIONS,
+    WINDOWS,
+    PictureView,
+    choose_window,
+    count_extensions,
+    describe_found,
+    describe_skipped,
+    name_view,
+)
+from segvote.io.video.reading import hash_video
+from segvote.settings import Settings
+from segvote.types import WITH, WITHOUT
+
+
+class Problem(Struct, frozen=True):
+    """An image that was left out, wholly or in part."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Bag:
+    """An image or a video with a bag label; small enough to send between processes."""
+
+    name: str  # ``with/`` or ``without/`` and the path below that folder, forward slashes
+    bag_label: str  # WITH or WITHOUT
+    path: Path  # the file, or the folder of a video's frames
+    digest: str  # SHA-256 of its content; empty where it cannot be read
+    problem: str = ""  # why it cannot be read, or its segments or features not be computed
+    warning: str = ""  # what of a stack or of a video is not read
+
+    # After segmentation and feature extraction.
+    segments_key: str = ""
+    features_key: str = ""
+    height: int = 0
+    width: int = 0
+    n_segments: int = 0
+    n_frames: int = 0  # of a video; 0 for an image
+
+    @property
+    def is_video(self) -> bool:
+        return is_video(self.path)
+
+
+def list_bags(with_folder: Path, without_folder: Path, settings: Settings = Settings()) -> list[Bag]:
+    """All images and videos of the two folders, *with* first, each sorted by name; none may be in both."""
+    bags = list_all_bags(with_folder, without_folder, settings)
+    with_names = {bag.digest: bag.name for bag in bags if bag.bag_label == WITH and bag.digest}
+    shared = [
+        (with_names[bag.digest], bag.name) for bag in bags if bag.bag_label == WITHOUT and bag.digest in with_names
+    ]
+    if shared:
+        more = f" (and {len(shared) - 1} more pairs)" if len(shared) > 1 else ""
+        raise BadInputError(f"{shared[0][0]} and {shared[0][1]} are the same image{more}; remove it from one folder")
+    return bags
+
+
+def list_all_bags(with_folder: Path, without_folder: Path, settings: Settings = Settings()) -> list[Bag]:
+    """As `list_bags`, with images that are in both folders."""
+    _check_folder(with_folder)
+    _check_folder(without_folder)
+    one, other = with_folder.resolve(), without_folder.resolve()
+    if one == other:
+        raise BadInputError(f"*with* and *without* are the same folder, {one}; sort the images into two folders")
+    if one in other.parents or other in one.parents:
+        raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
+    return [*_list_folder(WITH, with_folder, settings), *_list_folder(WITHOUT, without_folder, settings)]
+
+
+def list_unsorted_bags(folder: Path, settings: Settings = Settings()) -> list[Bag]:
+    """All images and videos of a folder of unknown content: no bag label, none in their names."""
+    _check_folder(folder)
+    return [replace(bag, name=bag.name.removeprefix("/")) for bag in _list_folder("", folder, settings)]
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        what = "a file" if folder.exists() else "nothing"
+        raise BadInputError(f"expected a folder of images, found {what} at {folder}; check the path")
+    if is_own_folder(folder):
+        raise BadInputError(f"expected a folder of images, but {folder} was written by segvote; give your own images")
+
+
+def _list_folder(bag_label: str, folder: Path, settings: Settings) -> list[Bag]:
+    """All bags of a folder, sorted by name; a folder without any is an error that names the files there."""
+    for name, value, known in (("pages", settings.pages, PAGES), ("window", settings.window, WINDOWS)):
+        if value not in known:
+            raise BadInputError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+    paths = split_videos(folder, list_images(folder), settings.frames)
+    if not paths:
+        raise BadInputError(
+            f"no images in {folder}: {describe_found(count_extensions(folder))}; expected JPEG, PNG, WebP, BMP, TIFF "
+            "or GIF files, or videos, nested folders too"
+        )
+    found = [bag for path in paths for bag in _list_file(bag_label, folder, path, settings)]
+    bags = sorted(found, key=lambda bag: bag.name)
+    # Pictures of unsupported formats are reported like unreadable images: once for each format.
+    for kind, reason in describe_skipped(count_extensions(folder)).items():
+        bags.append(Bag(f"{bag_label}/{kind}", bag_label, folder / kind, "", f"{folder}: {reason}"))
+    return bags
+
+
+def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> Iterator[Bag]:
+    """The bag of a file or of a folder of frames; one for each page of a stack where all are asked for."""
+    is_stack = path.suffix.lower() in TIFF_EXTENSIONS and not is_video(path)
+    n_pages = count_pages(path) if is_stack else 1
+    pages = [path]
+    if n_pages > 1 and settings.pages == "all":
+        n_digits = len(str(n_pages - 1))
+        pages = [name_view(path, PictureView(f"{number:0{n_digits}d}")) for number in range(n_pages)]
+    for page in pages:
+        name, warning = f"{bag_label}/{page.relative_to(folder).as_posix()}", ""
+        if page != path and page.exists():
+            raise BadInputError(f"{page} is called like a page of {path.name}; rename it")
+        if n_pages > len(pages):
+            warning = f"{path}: only the first of {n_pages} pages was read; --pages all makes every page an image"
+        if page.suffix.lower() in ANIMATED_EXTENSIONS and not is_video(page) and (n_frames := count_frames(page)) > 1:
+            warning = f"{path}: only the first frame of {n_frames} was read; save the frames as pictures or a video"
+        source = page if is_video(page) else choose_window(page, settings.window)
+        try:
+            yield Bag(name, bag_label, source, hash_video(source), warning=warning)
+        except UnreadableImageError as error:
+            yield Bag(name, bag_label, source, "", str(error))

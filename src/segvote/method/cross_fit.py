@@ -1,0 +1,109 @@
+"""Scores of images by votes that they had no part in, and what follows from them: folds, held-out scores, p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from segvote.method.consistency import measure_inside
+from segvote.method.graph import exclude_voters
+from segvote.method.hypotheses import Electorate, select_walked
+from segvote.method.linear import fit_posterior
+from segvote.method.table import SegmentTable
+from segvote.method.walk import scale_votes, walk, walk_from_seeds
+from segvote.selection import apply_labels
+
+# Part of the images without the object that may keep a selection.
+MAX_P_VALUE = 0.05
+
+
+def make_folds(table: SegmentTable, n_folds: int) -> np.ndarray:
+    """(n_images,) number of each image's fold: both folders spread evenly, the images of a bag together."""
+    labels = table.bag_labels
+    folds = np.empty(len(labels), dtype=np.int64)
+    for side in (labels, ~labels):
+        folds[side] = np.arange(side.sum()) % n_folds
+    return folds[table.image_bags]
+
+
+def leave_out_folds(
+    electorate: Electorate, best: int, folds: np.ndarray | None = None, seeds: np.ndarray | None = None
+) -> Iterator[tuple[np.ndarray, sparse.csr_matrix, np.ndarray]]:
+    """For each fold of images: its segments, the votes of all others, and the segments that those alone select.
+
+    A short walk under the hypothesis `best`, or from the `seeds` that are left, selects them: even how many segments of
+    an image the whole vote selected depends on the images that are left out. `folds` (n_images,) are the numbers of the
+    folds, if given.
+    """
+    table, params = electorate.inputs.table, electorate.inputs.params
+    folds = make_folds(table, params.n_folds) if folds is None else folds
+    hypothesis = params.hypotheses[best]
+    prior = electorate.measure_prior(hypothesis)
+    is_second = electorate.inputs.walk_graph is not electorate.inputs.graph
+    for fold in np.unique(folds):
+        out = (folds == fold)[table.images]
+        graph, voters = exclude_voters(electorate.inputs.graph, out | electorate.excluded), electorate.voters & ~out
+        walked = exclude_voters(electorate.inputs.walk_graph, out | electorate.excluded) if is_second else graph
+        others, selected = replace(table, positive=table.positive & (folds != fold)), np.zeros(len(table), dtype=bool)
+        if others.positive.any() and seeds is not None and len(seeds):
+            votes = walk_from_seeds(graph, others.is_candidate, seeds[~out[seeds]], params.n_held_out_steps)
+            selected = select_walked(others, votes, params)
+        elif others.positive.any():
+            votes = walk(table, walked, prior, voters, hypothesis.balance, params.n_held_out_steps)
+            selected = select_walked(others, scale_votes(votes, voters), params)
+        yield out, graph, selected
+
+
+def share_held_out(electorate: Electorate, best: int) -> np.ndarray:
+    """(n_segments,) smoothed share of selected neighbours, by walks that the segment's image had no part in."""
+    table = electorate.inputs.table
+    shares = np.empty(len(table))
+    for out, graph, selected in leave_out_folds(electorate, best):
+        shares[out] = graph[out] @ selected.astype(np.float64)
+    return table.smooth(shares, electorate.inputs.params.smoothing)
+
+
+def score_held_out(
+    electorate: Electorate, best: int, folds: np.ndarray | None = None, seeds: np.ndarray | None = None
+) -> np.ndarray:
+    """(n_segments,) evidence before smoothing, each from a vote that its image had no part in.
+
+    The scores of a vote leave a segment's own image out of its neighbours, but the selection of the others was found
+    with the image among them. Here each fold of images is left out of walk, neighbours and linear classifier; `folds`
+    (n_images,) are the numbers of the folds, if given, and `seeds` as for `leave_out_folds`.
+    """
+    table, evidence = electorate.inputs.table, np.empty(len(electorate.inputs.table))
+    for out, graph, selected in leave_out_folds(electorate, best, folds, seeds):
+        labels = apply_labels(selected, electorate.user_labels) & ~out
+        shares = graph @ labels.astype(np.float64)
+        posterior = fit_posterior(table.X, labels, table.areas, ~out & ~electorate.excluded)
+        inside = measure_inside(table, labels, shares)
+        evidence[out] = inside * shares[out] + (1 - inside) * posterior.measure(table.X[out])
+    return evidence
+
+
+# P-values -------------------------------------------------------------------------------------------------------------
+
+
+def measure_p_value(scores: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+    """(n,) share of images without the object, scores `negatives` ascending, that score at least as high.
+
+    The image itself is counted among them. Where all are scored by the same vote, which none of them took part in, the
+    p-value of an image without the object is at most `a` with a probability of at most `a` (a conformal p-value).
+    """
+    n_higher = len(negatives) - np.searchsorted(negatives, scores, side="left")
+    return (1 + n_higher) / (len(negatives) + 1)
+
+
+def find_unsupported(scores: np.ndarray, positive: np.ndarray, trusted: np.ndarray) -> np.ndarray:
+    """(n_images,) bool: *with* images whose held-out scores (n_images,) *without* images reach.
+
+    They are compared with the *without* images that are trusted (n_images,) bool to be in the right folder.
+    """
+    negatives = np.sort(scores[~positive & trusted])
+    # So few *without* images that no p-value is small enough: it then has to exceed all of them.
+    highest = max(MAX_P_VALUE, 1 / (len(negatives) + 1))
+    return positive & (measure_p_value(scores, negatives) > highest)

@@ -1,0 +1,60 @@
+"""The beginning of every public function: folders fetched from stores, a progress bar, the processes to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from segvote.io.progress_bar import choose_progress
+from segvote.io.stores import is_uri, open_folders
+from segvote.pipeline.workers import N_JOBS, Resources
+from segvote.progress import Progress
+from segvote.run.classes import ClassRuns
+from segvote.run.run import Run, open_run
+
+
+@dataclass(frozen=True)
+class Call:
+    """Local folders and resources of one call; folders that were not given are None."""
+
+    folder: Any  # the run folder
+    inputs: tuple[Any, ...]
+    out: Any
+    resources: Resources
+
+
+@contextmanager
+def open_call(
+    *inputs: Any,
+    out: Any = None,
+    run: Any = None,
+    n_jobs: int = N_JOBS,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Call]:
+    """Fetch folders that lie in stores; send the changes of the ``with`` block in `out` and `run` back.
+
+    `run` is a run or its folder. Inputs that are no folders stay as they are.
+    """
+    folder, target, *others = resolve_paths(scheduler, get_folder(run), out, *inputs)
+    with (
+        choose_progress(progress) as report,
+        open_run(folder, report) as local_run,
+        open_folders(others, [target], report) as (local, (local_out,)),
+    ):
+        yield Call(local_run, tuple(local), local_out, Resources(n_jobs, scheduler, report))
+
+
+def get_folder(run: Any) -> Any:
+    """The folder of a run; a path or an address as it is."""
+    return run.folder.path if isinstance(run, Run | ClassRuns) else run
+
+
+def resolve_paths(scheduler: str | None, *folders: Any) -> list[Any]:
+    """Absolute paths for workers of a scheduler, which may have been started in any folder."""
+    if scheduler is None:
+        return list(folders)
+    return [Path(one).resolve() if isinstance(one, str | Path) and not is_uri(one) else one for one in folders]

@@ -1,0 +1,97 @@
+"""A run folder opened for a vote: its bags, the table of their segments, and the user's corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from segvote.errors import DamagedFileError, SegvoteError
+from segvote.features import FeatureExtractor, Standardiser, make_features
+from segvote.inputs.bags import Bag
+from segvote.method.table import SegmentTable
+from segvote.pipeline.contrast_prior import weigh_contrast
+from segvote.pipeline.table import gather_table
+from segvote.pipeline.user_labels import label_segments
+from segvote.pipeline.video.tubes import number_tubes
+from segvote.pipeline.workers import Resources
+from segvote.run.corrections import Corrections, make_result_key, read_corrections
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.settings import CONTRAST, Settings
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """What the vote on a run is held on: its segments, settings and corrections."""
+
+    folder: RunFolder
+    settings: Settings
+    extractor: FeatureExtractor
+    bags: Sequence[Bag]  # that could be read, with their current labels
+    table: SegmentTable  # segments of all bags
+    standardiser: Standardiser  # scale of their features
+    corrections: Corrections
+    user_labels: np.ndarray | None  # (n_segments,) int8 of the corrections
+    painted_shares: np.ndarray | None  # (n_segments,) painted, see `segvote.method.teach.correct`
+    finished: np.ndarray | None  # (n_segments,) of finished images, see `segvote.method.teach.teach`
+    tubes: np.ndarray | None = None  # (n_segments,) supervoxel of each segment; None without any
+
+    @property
+    def key(self) -> str:
+        """Key of the result, by bags, features, settings and corrections."""
+        return make_result_key(self.settings, self.bags, self.corrections)
+
+
+def reopen(run: Run) -> RunInputs:
+    """Read features and corrections of a finished run; nothing is segmented again."""
+    corrections = read_corrections(run.folder)
+    bags = list_run_bags(run, corrections)
+    extractor = make_features(run.settings.features, **run.settings.feature_options)
+    try:
+        return open_folder(run.folder, run.settings, extractor, bags, corrections)
+    except SegvoteError:
+        raise
+    except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than in the record
+        raise DamagedFileError(
+            f"{run.folder.record_path} does not belong to the features beside it ({error}); annotate again"
+        ) from error
+
+
+def list_run_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:
+    """The bags of a run as segmentation returned them, with bag labels changed by the user."""
+    moved = corrections.moved if corrections else {}
+    return [
+        Bag(
+            record.name,
+            moved.get(record.digest, record.name.split("/", 1)[0]),
+            run.find_source(index),
+            record.digest,
+            segments_key=record.segments,
+            features_key=record.features,
+            height=record.height,
+            width=record.width,
+            n_segments=record.n_segments,
+            n_frames=record.n_frames,
+        )
+        for index, record in enumerate(run.bags)
+    ]
+
+
+def open_folder(
+    folder: RunFolder,
+    settings: Settings,
+    extractor: FeatureExtractor,
+    bags: Sequence[Bag],
+    corrections: Corrections,
+    scaled: tuple[SegmentTable, Standardiser] | None = None,
+    resources: Resources = Resources(),
+) -> RunInputs:
+    """Read the segments of all bags and their corrections; `scaled` is the table where it is known."""
+    table, standardiser = scaled or gather_table(folder, bags, extractor, settings)
+    if settings.detail == CONTRAST:
+        table = weigh_contrast(folder, bags, table, resources)
+    labels = label_segments(folder, bags, corrections)
+    tubes = number_tubes(folder, bags)
+    return RunInputs(folder, settings, extractor, bags, table, standardiser, corrections, *labels, tubes)

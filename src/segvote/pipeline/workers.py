@@ -1,0 +1,165 @@
+"""A parallel map by joblib: the same function on many items, in processes, in threads, or by workers of Dask.
+
+Results come in the order of the items; the work of a killed worker is done again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.progress import Progress, ignore_progress
+from segvote.run.record import list_versions
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+# Default number of processes.
+N_JOBS = 2
+# How often a broken pool is set up again before giving up.
+MAX_RESTARTS = 3
+# Seconds until a scheduler, or its first worker, has to answer.
+PATIENCE = 30
+# Below this many items, starting processes costs more than it saves.
+MIN_PARALLEL = 4
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Processes and progress of one call; they do not change results."""
+
+    n_jobs: int = N_JOBS  # processes, or threads
+    # Address of a Dask scheduler whose workers are used instead; they see the folders under the same paths.
+    scheduler: str | None = None
+    progress: Progress = ignore_progress
+
+
+def run_on_all(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    resources: Resources,
+    step: str = "",
+    in_threads: bool = False,
+) -> Iterator[Result]:
+    """Yield ``function(item)`` for every item, in order, and report progress where the step has a name.
+
+    Each worker computes with one thread, so that the number of workers cannot change a result. Threads are for
+    functions that release the interpreter most of the time: no process has to start.
+    """
+    report = resources.progress if step else ignore_progress
+    report(step, 0, len(items))
+    for done, result in enumerate(_start(function, items, resources, in_threads), start=1):
+        yield result
+        report(step, done, len(items))
+
+
+def _start(
+    function: Callable[[Item], Result], items: Sequence[Item], resources: Resources, in_threads: bool
+) -> Iterator[Result]:
+    if resources.scheduler is not None and items:
+        return _run_dask(function, items, resources.scheduler)
+    if in_threads:
+        return _run_threads(function, items, resources.n_jobs)
+    if resources.n_jobs == 1 or len(items) < MIN_PARALLEL:
+        return map(function, items)
+    return _run_processes(function, items, min(resources.n_jobs, len(items), 4 * (os.cpu_count() or 1)))
+
+
+def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+    """Not by joblib, which submits all items at once: an interrupt waits for the few that were submitted."""
+    waiting: deque[Future[Result]] = deque()
+    with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * n_jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _run_processes(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+    """In a pool that is set up again if one of its processes died."""
+    from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    # An idle worker ended as new work came; another takes its place. As an error, the warning would stop the thread
+    # that hands out the work, and the pool, which outlives this call, would wait for ever.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+    done, restarts = 0, 0
+    while done < len(items):
+        with parallel_config(backend="loky", inner_max_num_threads=1):
+            pool: Any = Parallel(n_jobs, return_as="generator")
+        try:
+            for result in pool(delayed(_call_in)(os.getcwd(), function, item) for item in items[done:]):
+                yield result
+                done += 1
+        except BrokenProcessPool as error:
+            restarts += 1
+            if restarts > MAX_RESTARTS:
+                raise SegvoteError(
+                    f"a worker process died {restarts} times, last at item {done + 1} of {len(items)}; "
+                    "it may lack memory: try --jobs 1"
+                ) from error
+
+
+def _call_in(folder: str, function: Callable[[Item], Result], item: Item) -> Result:
+    """Call in the current folder of the program, which may have changed since the worker process started."""
+    os.chdir(folder)
+    return function(item)
+
+
+def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], scheduler: str) -> Iterator[Result]:
+    from joblib import Parallel, delayed, parallel_config
+
+    with _connect(scheduler) as client:
+        # The function may hold a network: it is sent to each worker once.
+        with parallel_config(backend="dask", client=client, scatter=[function]):
+            pool: Any = Parallel(return_as="generator")
+        try:
+            yield from pool(delayed(_call_alone)(function, item) for item in items)
+        except Exception as error:
+            if client.status == "running":
+                raise
+            raise SegvoteError(
+                f"the Dask scheduler at {scheduler} does not answer any more; start it again and repeat the command, "
+                "which continues where it was"
+            ) from error
+
+
+def _connect(scheduler: str) -> Any:
+    """A client of a scheduler that has workers, with the packages of this process: others may change a result."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingPartError("--scheduler needs Dask; install it: pip install 'segvote[dask]'") from error
+    packages = ["segvote", *(name for name in list_versions() if name != "python")]
+    try:
+        client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+            client.get_versions(check=True, packages=packages)
+        except BaseException:
+            client.close()
+            raise
+    except (OSError, TimeoutError, ValueError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise BadInputError(
+            f"expected a Dask scheduler at {scheduler} with workers of the same versions as here, got: {reason}; "
+            f"start them: dask scheduler; dask worker {scheduler}"
+        ) from error
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # logs a traceback where the scheduler is gone
+    return client
+
+
+def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
+    """Call with one thread, as local processes do: the number of threads may change how sums are rounded."""
+    with threadpool_limits(1):
+        return function(item)

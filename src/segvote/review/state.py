@@ -1,0 +1,139 @@
+"""The state of a review: the log gone through, and its corrections by segment and bag.
+
+A state is a value: each new action makes the next one from the last, without reading or replaying what came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from segvote.pipeline.opening import list_run_bags
+from segvote.pipeline.strokes import Canvas
+from segvote.pipeline.user_labels import label_bag, label_canvas
+from segvote.review.snapshot import Snapshot, UserInput, make_snapshot
+from segvote.run.correction_log import Action
+from segvote.run.corrections import Corrections, History, make_result_key
+from segvote.run.run import Run
+from segvote.types import WITH
+
+# Canvases at the size of the segments that are kept, so that one more stroke on an image is not laid over all others.
+MAX_CANVASES = 16
+
+
+@dataclass(frozen=True)
+class ReviewState:
+    """The review after an action of the log."""
+
+    history: History
+    user: UserInput  # its corrections by segment and bag
+
+    @property
+    def corrections(self) -> Corrections:
+        return self.history.corrections
+
+    @property
+    def last(self) -> int:
+        """Number of the last action."""
+        return self.history.corrections.last
+
+
+@dataclass(frozen=True)
+class _BagLabels:
+    """User labels of one bag and the strokes that they come from."""
+
+    strokes: Sequence[Action]
+    user_labels: np.ndarray  # (n,) int8
+    painted_shares: np.ndarray  # (n,)
+    finished: np.ndarray  # (n,) see `label_bag`
+    painted: int  # number of the last stroke, where any is painted; else 0
+
+
+class StateReader:
+    """Makes the states of one run; a bag whose strokes did not change is not labelled again."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self._images = run, list_run_bags(run)
+        self._known: dict[int, _BagLabels] = {}
+        self._get_canvas = lru_cache(MAX_CANVASES)(lambda bag: Canvas(run.read_segments(bag)["labels"].shape))
+
+    def extend(self, history: History, actions: Sequence[Action]) -> ReviewState:
+        """The state after the next actions of a history."""
+        after = history.extend(actions)
+        return ReviewState(after, self.read(after.corrections))
+
+    def read(self, corrections: Corrections) -> UserInput:
+        """Corrections by segment and bag."""
+        records = self.run.bags
+        folders = [record.name.split("/", 1)[0] for record in records]
+        pairs = zip(records, folders, strict=True)
+        bag_labels = [corrections.moved.get(record.digest, folder) for record, folder in pairs]
+        n_segments = int(self.run.offsets[-1])
+        user_labels, painted_shares = np.full(n_segments, -1, dtype=np.int8), np.zeros(n_segments)
+        finished = np.full(n_segments, np.nan)
+        painted = np.zeros(len(records), np.int64)
+        for bag, record in enumerate(records):
+            if strokes := corrections.strokes.get(record.digest):
+                part, found = self.run.get_slice(bag), self._label_bag(bag, strokes)
+                user_labels[part], painted_shares[part] = found.user_labels, found.painted_shares
+                finished[part] = found.finished
+                painted[bag] = found.painted
+        return UserInput(
+            action=corrections.last,
+            user_labels=user_labels,
+            painted=painted,
+            positive=np.array([bag_label == WITH for bag_label in bag_labels]),
+            moved=np.array([one != other for one, other in zip(bag_labels, folders, strict=True)]),
+            accepted=np.array([record.digest in corrections.looked for record in records]),
+            painted_shares=painted_shares,
+            finished=finished,
+        )
+
+    def _label_bag(self, bag: int, strokes: Sequence[Action]) -> _BagLabels:
+        known = self._known.get(bag)
+        if known is None or known.strokes is not strokes:
+            is_painted = any(stroke.kind in ("paint", "look") for stroke in strokes)
+            # Any later stroke may change painted pixels.
+            painted = strokes[-1].number if is_painted else 0
+            known = self._known[bag] = _BagLabels(strokes, *self._lay_over(bag, strokes), painted)
+        return known
+
+    def _lay_over(self, bag: int, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `label_bag`, on a canvas that has the earlier strokes already."""
+        image = self._images[bag]
+        if image.n_frames:
+            return label_bag(self.run.folder, image, strokes)
+        labels, canvas = self.run.read_segments(bag)["labels"], self._get_canvas(bag)
+        canvas.show(strokes)
+        return label_canvas(canvas, labels, strokes, image.n_segments)
+
+
+def open_snapshot(run: Run) -> Snapshot:
+    """The first snapshot of a run: its files, without corrections."""
+    votes, records = run.votes, run.bags
+    return make_snapshot(
+        run.offsets,
+        np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))]),
+        np.array([record.bag_label == WITH for record in records]),
+        votes["scores"],
+        votes["decisions"],
+        votes["thresholds"],
+        np.array([record.uncertainty for record in records]),
+        np.array([record.area for record in records]),
+    )
+
+
+def find_written(run: Run, actions: Sequence[Action], state: ReviewState) -> Snapshot:
+    """The snapshot from which the files of a run were written, when it is opened.
+
+    The key of the run tells whether that was with these corrections; if not, the labels and painted pixels of images
+    in the log at that time are unknown.
+    """
+    written, corrections = open_snapshot(run), state.corrections
+    if make_result_key(run.settings, list_run_bags(run, corrections), corrections) == run.record.key:
+        return replace(written, user_labels=state.user.user_labels, painted=state.user.painted)
+    touched = {action.image for action in actions}
+    return replace(written, painted=np.array([-1 if record.digest in touched else 0 for record in run.bags]))

@@ -1,0 +1,116 @@
+"""Settings of a run: the defaults of `annotate`; those of the vote are those of `VoteParams`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from segvote.errors import DamagedFileError
+from segvote.io.picture_formats import BITS, WINDOWS
+from segvote.io.tables import convert_record
+from segvote.method.extents import DEFAULT_LEVEL
+from segvote.method.hypotheses import VoteParams
+from segvote.voters import METHOD
+
+CONTRAST = "contrast"  # prefers segments of unusual local contrast
+# Level of detail to the longest side of the network's input in pixels; None: that of the features.
+DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CONTRAST: 896}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters that decide the answer of `annotate`; they make up the run's key.
+
+    Attributes
+    ----------
+    voter, voter_options
+        The name of the method or of a voter (`segvote.voters.SYSTEMS`), and parameters of its class.
+    features, feature_options
+        A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
+    segmenter, n_segments, size
+        A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
+    detail
+        Size of the network's input: ``auto``, a name of `DETAILS`, or pixels.
+    border_prior
+        Background prior of segments on the image border; 1 switches it off.
+    exclude_mislabelled
+        Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
+    finish
+        Whether the re-vote and the linear classifier of the method follow a voter; the method has them anyway.
+    smoothing
+        Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
+    second_voting
+        Whether scores are smoothed as in the paper, by the mean over all adjacent segments; otherwise over those that
+        look alike. For voters alone.
+    decision
+        A name of `DECISIONS`.
+    unsure
+        Whether images of the *with* folder may come out empty where nothing in them is supported.
+    extent
+        Level of the nested selections, from 1, the most telling part, to 6, the whole object; see
+        `segvote.method.extents`.
+    draw
+        How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
+    objects
+        What counts as one object of a mask: a name of `segvote.masks.OBJECTS`.
+    refine
+        A network that redraws the regions of masks, ``mobile-sam`` or ``sam:ENCODER.onnx,DECODER.onnx``; empty: none.
+        It runs on the device of the features.
+    seed
+        Seed of random numbers (codebooks).
+    label
+        Name of the object in files.
+    frames
+        Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
+    every, fps
+        Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
+    pages, window
+        Pages of TIFF stacks to read, and intensities of images of more than 8 bits: names of `PAGES` and `WINDOWS`
+        of `segvote.io.picture_formats`.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from segvote import Settings
+    >>> fine = Settings(n_segments=400, label="cow")
+    >>> replace(fine, voter="crane").voter
+    'crane'
+    """
+
+    voter: str = METHOD
+    features: str = "lite0"
+    segmenter: str = "ward"
+    n_segments: int = 200
+    size: int = 400
+    detail: str = "auto"
+    border_prior: float = VoteParams.border_prior
+    exclude_mislabelled: bool = VoteParams.exclude_mislabelled
+    finish: bool = False
+    smoothing: float = VoteParams.smoothing
+    second_voting: bool = False
+    decision: str = VoteParams.decision
+    unsure: bool = VoteParams.allow_empty
+    extent: int = DEFAULT_LEVEL
+    draw: str = "auto"
+    objects: str = "auto"
+    refine: str = ""
+    seed: int = 0
+    label: str = "object"
+    frames: str = "auto"
+    every: int = 1
+    fps: float = 0.0
+    pages: str = "first"
+    window: str = BITS
+    voter_options: dict[str, Any] = field(default_factory=dict)
+    feature_options: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_settings(data: Any, where: object) -> Settings:
+    """Validate the settings of a record."""
+    settings = convert_record(data, Settings, where)
+    if settings.window not in WINDOWS:  # part of the paths by which images are read
+        raise DamagedFileError(f"{where}: unknown window {settings.window!r:.80}; restore the file, or annotate again")
+    return settings
