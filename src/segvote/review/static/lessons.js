@@ -44,7 +44,7 @@ async function audit(act, toast) {
   store.status.audit = answer.bags;
   show();
   toast(`${answer.bags.length} random images to finish: correct the mask, press A. They tell how good the others are.`);
-  tell("go", answer.bags[0]);
+  tell("go", answer.bags.find((index) => !store.images[index]?.accepted));
 }
 
 export function setUpLessons(act, toast) {
