@@ -827,7 +827,7 @@ def compare(
     from segvote.evaluation.stress import measure_stress
     from segvote.evaluation.truth import list_truth
     from segvote.report.experiments import write_comparison
-    from segvote.report.pictures import format_examples
+    from segvote.report.pictures import make_examples
 
     readers, folders = list_truth(truth, label), (Path(with_folder), Path(without_folder))
     combinations = list_combinations(voters, features, segmenters)
@@ -837,7 +837,7 @@ def compare(
         comparison = compare_combinations(*folders, readers, out, combinations, settings, **options)
         points = measure_stress(*folders, readers, out, combinations, settings, **options) if stress else []
     title = f"Voters on {folders[0].resolve().parent.name}"
-    write_comparison(comparison, title, format_examples(*folders, readers), points)
+    write_comparison(comparison, title, make_examples(*folders, readers), points)
     return comparison
 
 
