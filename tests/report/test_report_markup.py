@@ -1,4 +1,4 @@
-"""Templates: every value is escaped, what HTML forbids is replaced, and nothing is inserted unescaped but our own files."""
+"""Templates: every value is escaped; only our own styles and scripts are not, and what HTML forbids is replaced."""
 
 import re
 import subprocess
