@@ -28,7 +28,7 @@ def test_only_styles_and_scripts_of_our_own_are_not_escaped():
     assert not any("autoescape" in text for text in TEMPLATES.values())
 
 
-@pytest.mark.parametrize("name", ['<b>&"\'', "caf\udce9", "\x00\x1b[2J\x9f", "é \u202e"])
+@pytest.mark.parametrize("name", ["<b>&\"'", "caf\udce9", "\x00\x1b[2J\x9f", "é \u202e"])
 def test_names_that_are_no_html_come_out_as_text(name):
     page = render("problem.html.j2", part="a file", reason=name)
     assert page.count("<") == 2 and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", page)
