@@ -59,7 +59,7 @@ PUBLISHED = (
 def load_coseg(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load a co-segmentation set: a folder for each class."""
     folder = find_folder(root, "*/*.[jJ][pP]*[gG]")
-    by_class = {one.name: found for one in sorted(folder.glob("*/")) if (found := _list_images(one))}
+    by_class = {one.name: items for one in sorted(folder.glob("*/")) if (items := _list_images(one))}
     data = oppose_classes("coseg", by_class, class_name)
     return DataSet("coseg", {name: _choose_absent(data, name) for name in data.classes})
 
@@ -69,8 +69,8 @@ def _list_images(folder: Path) -> list[DataItem]:
     items = []
     for path in paths:
         beside = [path.with_suffix(".png"), folder / "GroundTruth" / f"{path.stem}.png"]
-        found = [mask for mask in beside if mask.is_file()]
-        masks = {0: partial(read_mask, found[0])} if found else {}
+        files = [mask for mask in beside if mask.is_file()]
+        masks = {0: partial(read_mask, files[0])} if files else {}
         items.append(DataItem(f"{folder.name}/{path.name}", WITH, (path,), masks=masks))
     return items
 

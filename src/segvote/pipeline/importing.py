@@ -150,16 +150,16 @@ def _list_known(names: Collection[str]) -> dict[str, str]:
 
 
 def _choose_label(path: Path | str, label: str | None, own: str) -> str:
-    found = sorted({part.label for annotation in read_any(path) for part in annotation.parts})
+    labels = sorted({part.label for annotation in read_any(path) for part in annotation.parts})
     if label is not None:
-        if label not in found:
-            raise BadInputError(f"{path}: no shape is called {label!r}; its labels are: {', '.join(found) or 'none'}")
+        if label not in labels:
+            raise BadInputError(f"{path}: no shape is called {label!r}; its labels are: {', '.join(labels) or 'none'}")
         return label
-    if own in found or not found:
+    if own in labels or not labels:
         return own
-    if len(found) > 1:
-        raise BadInputError(f"{path} has the labels {', '.join(found)}, none of them {own!r}; choose one with --label")
-    return found[0]
+    if len(labels) > 1:
+        raise BadInputError(f"{path} has the labels {', '.join(labels)}, none of them {own!r}; choose one with --label")
+    return labels[0]
 
 
 def _measure_shares(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:

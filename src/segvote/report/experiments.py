@@ -175,8 +175,8 @@ def list_set_rows(comparisons: Mapping[str, Comparison]) -> Rows:
     combinations = dict.fromkeys(one.combination for known in comparisons.values() for one in known.results)
     names, figures = name_methods(list(combinations)), {}
     for one in combinations:
-        found = [(known, known.find(one.voter, one.features, one.segmenter)) for known in comparisons.values()]
-        values = [known.measure_corloc(result).mean if result else np.nan for known, result in found]
+        results = [(known, known.find(one.voter, one.features, one.segmenter)) for known in comparisons.values()]
+        values = [known.measure_corloc(result).mean if result else np.nan for known, result in results]
         figures[one] = [*values, float(np.mean(values))]
     order = sorted(combinations, key=lambda one: (-np.nan_to_num(figures[one][-1], nan=-1.0), one))
     rows = [[names[one], *map(_format, figures[one])] for one in order]

@@ -34,12 +34,12 @@ class _Objects(msgspec.Struct):
 def read_areas(run: Run) -> dict[int, list[int]]:
     """Number of each *with* image to the areas of its objects in pixels; none for videos or a damaged COCO file."""
     try:
-        found = convert_record(read_json(run.folder.coco_path), _Objects, run.folder.coco_path)
+        coco = convert_record(read_json(run.folder.coco_path), _Objects, run.folder.coco_path)
     except (BadInputError, DamagedFileError):
         return {}
     areas: dict[str, list[int]] = defaultdict(list)
-    names = {picture.id: picture.file_name for picture in found.images}
-    for one in found.annotations:
+    names = {picture.id: picture.file_name for picture in coco.images}
+    for one in coco.annotations:
         areas[names.get(one.image_id, "")].append(one.area)
     files = encode_names(bag.name for bag in run.bags)
     chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and not bag.n_frames]

@@ -150,13 +150,13 @@ class History:
                 added.append(action)
                 undone.clear()
         if taken_back:
-            found = _rebuild(self.corrections, standing, [*taken_back, *added])
+            corrections = _rebuild(self.corrections, standing, [*taken_back, *added])
         else:
-            found = _apply(self.corrections, added)
+            corrections = _apply(self.corrections, added)
         lost = (*self.corrections.lost, *(one.number for one in actions if one.kind == "lost"))
         last = actions[-1].number
-        found = replace(found, n_undo=len(standing), n_redo=len(undone), last=last, lost=lost)
-        return History(tuple(standing), tuple(undone), found)
+        corrections = replace(corrections, n_undo=len(standing), n_redo=len(undone), last=last, lost=lost)
+        return History(tuple(standing), tuple(undone), corrections)
 
 
 def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:

@@ -78,8 +78,8 @@ def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
     _check_listed(shapes.keys(), file.images, where)
     for name, (image, *others) in _group_images(file.images, where).items():
         place = f"{where}, {image.file_name}"
-        found = _read_shapes(image, [shape for one in (image, *others) for shape in shapes[one.id]], labels, place)
-        yield join_shapes(name, image.height, image.width, found, place)
+        parts = _read_shapes(image, [shape for one in (image, *others) for shape in shapes[one.id]], labels, place)
+        yield join_shapes(name, image.height, image.width, parts, place)
 
 
 def _check_listed(ids: Any, images: Sequence[_Named], where: str) -> None:
