@@ -111,8 +111,8 @@ def _list_folder(bag_label: str, folder: Path, settings: Settings) -> list[Bag]:
             f"no images in {folder}: {describe_found(count_extensions(folder))}; expected JPEG, PNG, WebP, BMP, TIFF "
             "or GIF files, or videos, nested folders too"
         )
-    listed = (bag for path in paths for bag in _list_file(bag_label, folder, path, settings))
-    bags = sorted(listed, key=lambda bag: bag.name)
+    found = [bag for path in paths for bag in _list_file(bag_label, folder, path, settings)]
+    bags = sorted(found, key=lambda bag: bag.name)
     # Pictures of unsupported formats are reported like unreadable images: once for each format.
     for kind, reason in describe_skipped(count_extensions(folder)).items():
         bags.append(Bag(f"{bag_label}/{kind}", bag_label, folder / kind, "", f"{folder}: {reason}"))

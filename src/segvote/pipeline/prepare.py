@@ -71,7 +71,7 @@ def extract_bags(
     if words is None:
         words = learn_words(run, bags, settings, extractor, resources.progress)
     bag_extractor = BagExtractor(run, settings, extractor, words, label_maps)
-    known = {bag.name: segmented for bag in bags if (segmented := bag_extractor.find(bag))}
+    known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
     if not missing:
         return list(known.values())

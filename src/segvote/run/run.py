@@ -34,9 +34,9 @@ from segvote.settings import read_settings
 from segvote.types import WITH, Annotation, Part
 
 
-def format_confidence(confidence: Mapping[str, Any]) -> str:
+def format_confidence(found: Mapping[str, Any]) -> str:
     """The confidence of a record as one line; empty for a voter other than the method."""
-    level, reason, advice = (str(confidence.get(name, "")) for name in ("level", "reason", "advice"))
+    level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
     return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
 
 
@@ -136,10 +136,10 @@ class Run:
     def find(self, name: str) -> int:
         """Number of a bag by its name, its file name, or its stem."""
         exact = [index for index, bag in enumerate(self.bags) if name == bag.name]
-        indices = exact or [index for index, bag in enumerate(self.bags) if name in _list_spellings(bag)]
-        if len(indices) != 1:
-            raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(indices)} of them")
-        return indices[0]
+        found = exact or [index for index, bag in enumerate(self.bags) if name in _list_spellings(bag)]
+        if len(found) != 1:
+            raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
+        return found[0]
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
         """Label map, tree and geometry of a bag, as `segvote.pipeline.extract` wrote them."""
@@ -168,11 +168,11 @@ class Run:
         folders = [find_local_path(one) for one in (self.inputs.with_folder, self.inputs.without_folder)]
         known = {self.inputs.find_source(bag.name) for bag in self.bags}
         files = [path for folder in folders if folder.is_dir() for path in list_images(folder) if path not in known]
-        paths: dict[str, Path] = {}
+        found: dict[str, Path] = {}
         for path in files:
             with contextlib.suppress(SegvoteError, OSError):
-                paths.setdefault(hash_file(path), path)
-        return paths
+                found.setdefault(hash_file(path), path)
+        return found
 
     def check_images(self) -> None:
         """Raise where not one image of the run is in its folders, before a command changes anything."""
@@ -196,8 +196,8 @@ class Run:
             import supervision
         except ImportError as error:
             raise MissingPartError(f"supervision cannot be imported ({error}); pip install supervision") from error
-        annotations = [one for one in self.list_annotations() if one.image_path is not None]
-        detections = {str(one.image_path): _make_detections(supervision, one) for one in annotations}
+        found = [one for one in self.list_annotations() if one.image_path is not None]
+        detections = {str(one.image_path): _make_detections(supervision, one) for one in found}
         return supervision.DetectionDataset(
             classes=[self.settings.label], images=list(detections), annotations=detections
         )
