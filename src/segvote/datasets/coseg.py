@@ -18,7 +18,7 @@ LEAST_WITHOUT = 60
 PHOTOGRAPHS = (".jpg", ".jpeg")  # masks are PNG files
 
 
-class Published(NamedTuple):
+class PublishedResult(NamedTuple):
     """One published result."""
 
     name: str
@@ -33,21 +33,21 @@ VOC_CLASSES = (
     "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
 )  # fmt: skip
 PUBLISHED = (
-    Published("Faktor 2013", "0.46", False, "Faktor, Irani: Co-segmentation by composition. ICCV 2013"),
-    Published(
+    PublishedResult("Faktor 2013", "0.46", False, "Faktor, Irani: Co-segmentation by composition. ICCV 2013"),
+    PublishedResult(
         "Quan 2016",
         "0.52",
         False,
         "Quan, Han, Zhang, Nie: Object co-segmentation via graph optimized-flexible manifold ranking. CVPR 2016",
     ),
-    Published(
+    PublishedResult(
         "Hsu 2018",
         "0.60",
         False,
         "Hsu, Lin, Chuang: Co-attention CNNs for unsupervised object co-segmentation. IJCAI 2018",
     ),
-    Published("Li 2018", "0.65", True, "Li, Hosseini Jafari, Rother: Deep object co-segmentation. ACCV 2018"),
-    Published(
+    PublishedResult("Li 2018", "0.65", True, "Li, Hosseini Jafari, Rother: Deep object co-segmentation. ACCV 2018"),
+    PublishedResult(
         "SSNM 2020",
         "0.66 to 0.71",
         True,

@@ -35,7 +35,7 @@ OUTDATED = "it is as it was exported, and the mask here changed since, which is 
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """The result of an import, by names of images in the run."""
 
     corrected: tuple[str, ...]  # written as corrections
@@ -46,7 +46,7 @@ class Imported:
 
 def import_masks(
     run: Run, path: Path | str, label: str | None = None, confirm: bool = False, progress: Progress = ignore_progress
-) -> Imported:
+) -> ImportResult:
     """Import the masks of a file that another tool wrote; see `segvote.import_corrections`."""
     label = _choose_label(path, label, run.settings.label)
     reader = _Reader(run, label, confirm)
@@ -55,7 +55,7 @@ def import_masks(
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
         # In one transaction: a second import would take half of an image's strokes for all of them.
         log.append(*reader.actions)
-    return Imported(tuple(reader.corrected), tuple(reader.same), tuple(reader.problems), tuple(reader.covered))
+    return ImportResult(tuple(reader.corrected), tuple(reader.same), tuple(reader.problems), tuple(reader.covered))
 
 
 class _Reader:

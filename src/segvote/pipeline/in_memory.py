@@ -17,7 +17,7 @@ from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.masks import Drawing, Superpixels, scale_heat
 from segvote.masks.lines import LINE_SIZE
 from segvote.masks.pieces import find_typical, measure_pieces
-from segvote.method.extents import apply_levels
+from segvote.method.extents import apply_extents
 from segvote.pipeline.contrast_prior import measure_image, prefer_contrast
 from segvote.pipeline.drawing.choosing import name_refiner
 from segvote.pipeline.drawing.images import draw_image
@@ -83,7 +83,7 @@ def _annotate(
     segmented = list(run_on_all(partial(_segment_item, settings), items, resources, "segment"))
     segments = [geometry for geometry, _ in segmented]
     base, level = choose_look(levels, partial(_vote, images, segments, positive, resources))
-    selection = apply_levels(base.selection, base.find_extents(base.selection), level.extent)
+    selection = apply_extents(base.selection, base.find_extents(base.selection), level.extent)
     low = float(selection.scores.min())
     shown = [
         measure_pieces(selection.take(index).selected.take(segments[index]["labels"]))

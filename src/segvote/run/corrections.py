@@ -98,7 +98,7 @@ class Corrections:
         several = len(self.strokes.get(image, ())) + len(self.divisions.get(image, ()))
         return several + sum(image in one for one in (self.looked, self.moved, self.extents))
 
-    def list_levels(self, digests: Sequence[str], default: int) -> np.ndarray:
+    def list_extents(self, digests: Sequence[str], default: int) -> np.ndarray:
         """(n_bags,) level of each image, by its digest."""
         whole = self.extent or default
         return np.array([self.extents.get(digest, whole) for digest in digests], dtype=np.int64)
