@@ -1,10 +1,10 @@
 """Nested selections of a vote, from the most distinctive part to the whole object.
 
-Two folders do not determine the extent: a face or a cat, a nucleus or a cell. So a vote ends in nested extents, of which
-you choose one. The inner extents cut the scores higher and lower (Otsu's thresholds for three classes beside the one for
-two). The outer extents grow by votes: a segment adjacent to the selection joins it when the share of its neighbours in
-other images that are selected, or adjacent to a selected segment of their own image, exceeds a bound; neighbours in
-*without* images count against it.
+Two folders do not determine the extent: a face or a cat, a nucleus or a cell. So a vote ends in nested extents, of
+which you choose one. The inner extents cut the scores higher and lower (Otsu's thresholds for three classes beside the
+one for two). The outer extents grow by votes: a segment adjacent to the selection joins it when the share of its
+neighbours in other images that are selected, or adjacent to a selected segment of their own image, exceeds a bound;
+neighbours in *without* images count against it.
 """
 
 from __future__ import annotations
