@@ -16,7 +16,7 @@ import numpy as np
 from segvote.method.confidence import UNCERTAIN
 from segvote.pipeline.video.write import Moment, get_film_path, read_timeline
 from segvote.report.markup import render
-from segvote.report.thumbnails import PAGE_BYTES, Picture, choose_size, count_characters, make_triplet
+from segvote.report.thumbnails import PAGE_BYTES, Triplet, choose_size, count_characters, make_triplet
 from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.types import WITH
@@ -24,6 +24,9 @@ from segvote.types import WITH
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
 # Reading, scaling and writing pictures releases the GIL.
 N_THREADS = os.cpu_count() or 1
+# Images that are read at once: none are once the page is full.
+CHUNK = 64
+NO_PICTURES: Triplet = (None, None, None)
 
 
 def sort_bags(bags: Sequence[BagRecord]) -> list[int]:
@@ -44,23 +47,30 @@ def count_false_positives(bags: Sequence[BagRecord]) -> int:
 
 
 def list_cards(run: Run, n_objects: Mapping[int, int]) -> Iterator[str]:
-    """Cards as HTML, in the order of the page; their pictures are made in threads.
+    """Cards as HTML, in the order of the page.
 
     `n_objects` is the number of objects by the number of the bag, where it is known.
     """
+    for rank, (index, triplet) in enumerate(_list_triplets(run)):
+        yield format_card(run, index, triplet, rank, n_objects.get(index))
+
+
+def _list_triplets(run: Run) -> Iterator[tuple[int, Triplet]]:
+    """Numbers of the bags, in the order of the page, and their pictures until it is full; they are made in threads."""
     size, share = choose_size(len(run)), PAGE_BYTES // len(run)
     order, spent = sort_bags(run.bags), 0
     with ThreadPoolExecutor(N_THREADS) as pool:
-        triplets = pool.map(lambda index: make_triplet(run, index, size, share), order)
-        for rank, (index, made) in enumerate(zip(order, triplets, strict=True)):
-            triplet = made if spent < PAGE_BYTES else [None, None, None]
-            spent += count_characters(triplet)
-            yield format_card(run, index, triplet, rank, n_objects.get(index))
+        for start in range(0, len(order), CHUNK):
+            some = order[start : start + CHUNK]
+            made = pool.map(lambda index: make_triplet(run, index, size, share), some if spent < PAGE_BYTES else [])
+            for index in some:
+                triplet = next(made, NO_PICTURES)
+                triplet = triplet if spent < PAGE_BYTES else NO_PICTURES
+                spent += count_characters(triplet)
+                yield index, triplet
 
 
-def format_card(
-    run: Run, index: int, triplet: Sequence[Picture | None], rank: int, n_objects: int | None = None
-) -> str:
+def format_card(run: Run, index: int, triplet: Triplet, rank: int, n_objects: int | None = None) -> str:
     """One card; `rank` is its place in the order of uncertainty."""
     bag = run.bags[index]
     missing = ("no image", "no heat map", "no mask" if bag.n_selected else "nothing selected")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FOLDERS = ("static", "templates")
+PLAIN = re.compile("[ -~]*")
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")  # HTML forbids them
 
 
@@ -62,7 +63,7 @@ def make_readable(value: object) -> object:
     if hasattr(value, "__html__"):
         return value
     text = str(value)
-    if text.isascii() and text.isprintable():
+    if PLAIN.fullmatch(text):  # the quickest way for what is most of a page: its pictures
         return text
     return CONTROLS.sub("\ufffd", text.encode("utf-8", PERCENT).decode())
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import cv2
 import numpy as np
@@ -32,6 +33,9 @@ class Picture:
     description: str
 
 
+Triplet: TypeAlias = Sequence[Picture | None]  # image, heat map and mask of one bag; None where there is none
+
+
 def make_picture(picture: np.ndarray, description: str, quality: int = 75) -> Picture:
     """A picture (h, w, 3) uint8 as JPEG."""
     height, width, _ = picture.shape
@@ -43,8 +47,8 @@ def choose_size(n_images: int) -> int:
     return int(min(max(240 * math.sqrt(400 / max(n_images, 1)), SMALLEST), LARGEST))
 
 
-def make_triplet(run: Run, index: int, size: int, max_bytes: int) -> list[Picture | None]:
-    """Image, heat map and mask of one bag; None where there is none.
+def make_triplet(run: Run, index: int, size: int, max_bytes: int) -> Triplet:
+    """Image, heat map and mask of one bag.
 
     Their longest side is `size` pixels. Quality is lowered until all three take at most `max_bytes` characters.
     """
