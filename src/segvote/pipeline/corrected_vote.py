@@ -35,8 +35,8 @@ class RunVote:
     def selection(self) -> Selection:
         """The selection with corrections, at the extent that was chosen for each bag, with one threshold for each."""
         inputs = self.inputs
-        levels = inputs.corrections.list_extents([bag.digest for bag in inputs.bags], inputs.settings.extent)
-        return self._join(apply_extents(self.correction.selection, self.extents, levels[inputs.table.image_bags]))
+        chosen = inputs.corrections.list_extents([bag.digest for bag in inputs.bags], inputs.settings.extent)
+        return self._join(apply_extents(self.correction.selection, self.extents, chosen[inputs.table.image_bags]))
 
     def _join(self, selection: Selection) -> Selection:
         """One threshold for each bag; slices of a supervoxel have one score and one decision."""

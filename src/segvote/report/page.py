@@ -22,6 +22,7 @@ from segvote.report.objects import format_objects, read_areas
 from segvote.report.summary import (
     format_confidence,
     format_drawing,
+    format_estimate,
     format_figures,
     format_left_out,
     format_parameters,
@@ -52,6 +53,7 @@ def list_parts(run: Run) -> Iterator[str]:
         title=format_title(run),
         subtitle=f"Voter {settings.voter}, features {settings.features}, segmenter {settings.segmenter}",
         confidence=format_confidence(run),
+        estimate=format_estimate(run),
         alternatives=format_alternatives(run),
         extents=format_extents(run),
         drawing=format_drawing(run),

@@ -66,7 +66,7 @@ def format_tiles(run: Run) -> str:
 
 
 def format_confidence(run: Run) -> str:
-    """How far to trust the run, and the expected IoU of the images that were not finished, where they are known."""
+    """How far to trust the run, and what to do next; nothing where it is not known."""
     level, reason, advice = (str(run.confidence.get(name, "")) for name in ("level", "reason", "advice"))
     return render(
         "confidence.html.j2",
@@ -75,8 +75,12 @@ def format_confidence(run: Run) -> str:
         advice=advice,
         review=format_command(run.folder.path, "review"),
         export=format_command(run.folder.path, "export", "--format", "yolo"),
-        estimate=_begin_sentence(run.format_estimate()),
     )
+
+
+def format_estimate(run: Run) -> str:
+    """The expected IoU of the images that were not finished; nothing where it is not known."""
+    return render("estimate.html.j2", estimate=_begin_sentence(run.format_estimate()))
 
 
 def _begin_sentence(text: str) -> str:

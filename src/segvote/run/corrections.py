@@ -50,7 +50,7 @@ class Corrections:
     extent
         Level of the nested selections for all images; 0: that of the settings.
     extents
-        Image digest to the level chosen for it alone.
+        Image digest to the extent chosen for it alone.
     n_undo, n_redo
         How many actions can be undone and redone.
     last
@@ -99,7 +99,7 @@ class Corrections:
         return several + sum(image in one for one in (self.looked, self.moved, self.extents))
 
     def list_extents(self, digests: Sequence[str], default: int) -> np.ndarray:
-        """(n_bags,) level of each image, by its digest."""
+        """(n_bags,) extent of each image, by its digest."""
         whole = self.extent or default
         return np.array([self.extents.get(digest, whole) for digest in digests], dtype=np.int64)
 

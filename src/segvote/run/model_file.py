@@ -34,7 +34,7 @@ class StoredModel:
     folder: Path
     settings: Settings
     features: Any  # key of the extractor of features
-    extent: int  # level of the nested selections at which images are predicted
+    extent: int  # of the nested selections, at which images are predicted
     arrays: dict[str, np.ndarray]  # as written, and the features *X* (n_segments, d) float32
 
 
