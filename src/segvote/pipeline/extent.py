@@ -1,4 +1,4 @@
-"""Another extent for a finished run: another of the nested selections of its vote, without a new vote."""
+"""Another extent for a finished run: another level of the nested selections of its vote, without a new vote."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from segvote.selection import DEFAULT_EXTENT, Selection, make_unknown_labels
 from segvote.types import WITH
 
 
-def change_extent(run: Run | Path | str, extent: int, image: str = "", resources: Resources = Resources()) -> Run:
+def change_extent(run: Run | Path | str, level: int, image: str = "", resources: Resources = Resources()) -> Run:
     """Choose an extent for all images, or one, and rewrite the files; see `segvote.set_extent`.
 
     The choice is an action of the run's log of corrections: it can be undone on the review page, and later commands
     follow it. Corrections that were not voted on yet take part.
     """
-    check_level(extent)
+    check_level(level)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     if not folder.read_record().complete:
         # Files of a killed command are half old, half new; an update finishes them.
@@ -46,13 +46,13 @@ def change_extent(run: Run | Path | str, extent: int, image: str = "", resources
     with folder.lock():
         corrections = read_corrections(folder)
         is_current = run.record.key == make_result_key(run.settings, list_run_bags(run, corrections), corrections)
-        is_chosen = corrections.extent == extent and not corrections.extents
+        is_chosen = corrections.extent == level and not corrections.extents
         if image:
-            is_chosen = corrections.extents.get(digest) == extent
+            is_chosen = corrections.extents.get(digest) == level
         # A repeated command is one choice: one undo takes it back.
         if not is_chosen:
             with closing(CorrectionLog(folder.corrections_path)) as log:
-                log.append(Action("extent", digest, image, extent))
+                log.append(Action("extent", digest, image, level))
         elif is_current:
             return run
         if is_current and not any(bag.n_frames for bag in run.bags):
@@ -61,15 +61,15 @@ def change_extent(run: Run | Path | str, extent: int, image: str = "", resources
     return update_run(folder.path, resources)
 
 
-def check_level(extent: int) -> int:
-    """Refuse a number that is no extent; returns the extent."""
-    if not 1 <= extent <= N_LEVELS:
-        raise BadInputError(f"expected an extent from 1 (tightest) to {N_LEVELS} (widest); got {extent}")
-    return extent
+def check_level(level: int) -> int:
+    """Refuse a number that is no level; returns the level."""
+    if not 1 <= level <= N_LEVELS:
+        raise BadInputError(f"expected an extent from 1 (tightest) to {N_LEVELS} (widest); got {level}")
+    return level
 
 
-def read_selection(run: Run, chosen: np.ndarray, user_labels: np.ndarray | None) -> Selection:
-    """The selection of a run of images at the extent (n_bags,) of each, with user labels (n_segments,)."""
+def read_selection(run: Run, levels: np.ndarray, user_labels: np.ndarray | None) -> Selection:
+    """The selection of a run of images at the level (n_bags,) of each, with user labels (n_segments,)."""
     if any(bag.n_frames for bag in run.bags):
         raise BadInputError("extents of videos are drawn by `segvote extent RUN LEVEL`, for all of their frames")
     path, n_segments = run.folder.extents_path, int(run.offsets[-1])
@@ -88,22 +88,22 @@ def read_selection(run: Run, chosen: np.ndarray, user_labels: np.ndarray | None)
         empty=np.array([bag.bag_label == WITH and not bag.n_selected for bag in run.bags]),
         extent=np.full(len(run), DEFAULT_EXTENT),
     )
-    return apply_extents(default, extents, chosen)
+    return apply_extents(default, extents, levels)
 
 
 def list_selections(run: Run) -> np.ndarray:
-    """(N_LEVELS, n_segments) bool: the selection of each extent; none for videos and where extents were not stored."""
+    """(N_LEVELS, n_segments) bool: the selection of each level; none for videos and where levels were not stored."""
     if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
         return np.empty((0, int(run.offsets[-1])), bool)
-    extents = range(1, N_LEVELS + 1)
-    return np.array([read_selection(run, np.full(len(run), extent), None).selected for extent in extents])
+    levels = range(1, N_LEVELS + 1)
+    return np.array([read_selection(run, np.full(len(run), level), None).selected for level in levels])
 
 
-def draw_extent(run: Run, index: int, extent: int) -> np.ndarray:
-    """(h, w) bool: the mask of an image of a run at another extent, with its painted pixels and user labels."""
+def draw_extent(run: Run, index: int, level: int) -> np.ndarray:
+    """(h, w) bool: the mask of an image of a run at another level, with its painted pixels and user labels."""
     corrections = read_corrections(run.folder)
     bags = list_run_bags(run, corrections)
-    selection = _select(run, bags, replace(corrections, extent=check_level(extent), extents={}))
+    selection = _select(run, bags, replace(corrections, extent=check_level(level), extents={}))
     return draw_selection(run, index, selection, corrections)
 
 
@@ -115,7 +115,7 @@ def draw_selection(run: Run, index: int, selection: Selection, corrections: Corr
 
 
 def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
-    """Masks, heat maps, COCO file, votes and record at the current extents, from the files of the run folder."""
+    """Masks, heat maps, COCO file, votes and record at the current levels, from the files of the run folder."""
     folder, settings, record = run.folder, run.settings, run.record
     bags = list_run_bags(run, corrections)
     key, extent = make_result_key(settings, bags, corrections), corrections.extent or settings.extent
@@ -143,10 +143,10 @@ def _list_excluded(run: Run) -> np.ndarray:
 
 
 def _select(run: Run, bags: list[Bag], corrections: Corrections) -> Selection:
-    """The selection at the extents of the corrections, with their user labels."""
+    """The selection at the levels of the corrections, with their user labels."""
     user_labels, _, finished = label_segments(run.folder, bags, corrections)
     if finished is not None:
         clicked = np.full(len(finished), -1, dtype=np.int8) if user_labels is None else user_labels
         user_labels = np.where(np.isnan(finished), clicked, finished > 0.5).astype(np.int8)
-    chosen = corrections.list_extents([bag.digest for bag in run.bags], run.settings.extent)
-    return read_selection(run, chosen, user_labels)
+    levels = corrections.list_extents([bag.digest for bag in run.bags], run.settings.extent)
+    return read_selection(run, levels, user_labels)

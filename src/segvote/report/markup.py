@@ -1,7 +1,7 @@
 """HTML from the templates in ``templates/``, where every value is escaped, and figures as text.
 
-File names and messages reach a page as values of a template. Only styles, scripts and what a template itself made are
-inserted unescaped.
+A page is a function that computes values and calls `render`, and a template that extends ``page.html.j2`` and takes
+tables and pictures from ``macros.html.j2``. Only styles, scripts and what a template made are inserted unescaped.
 """
 
 from __future__ import annotations
