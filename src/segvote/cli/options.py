@@ -80,5 +80,5 @@ def choose_feature_options(features: str, texts: Sequence[str] | None, device: s
     options = parse_feature_options(features, texts or ())
     if device == CPU or (device == AUTO and "device" not in list_feature_options(features)):
         return options
-    found = choose_device(device, is_torch=bool(models))
-    return options if found == CPU else {**options, "device": found}
+    chosen = choose_device(device, is_torch=bool(models))
+    return options if chosen == CPU else {**options, "device": chosen}
