@@ -1,4 +1,5 @@
-"""Sphinx configuration: Markdown pages, one per question; a gallery that is run; a notebook that is shown."""
+"""Sphinx configuration: Markdown pages, one per question; a page per public name from its docstring; a gallery that is
+run; a notebook that is shown."""
 
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ version = release = segvote.__version__
 extensions = [
     "myst_nb",  # Markdown, and notebooks beside it
     "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
+    "sphinx.ext.autosummary",
+    "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -58,4 +60,13 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 autodoc_typehints = "none"
+numpydoc_show_class_members = False  # listed by the templates
+autosummary_generate = True  # docs/api/, from the lists of docs/api.md and the templates of docs/_templates/autosummary
+autosummary_context = {
+    "registries": {
+        name: {"kind": kind, "page": f"{kind}s", "names": list(getattr(segvote, name))}
+        for name, kind in (("VOTERS", "voter"), ("SEGMENTERS", "segmenter"), ("FEATURES", "feature"), ("EXPORTS", "export"))
+    },
+    "version": repr(version),
+}
 suppress_warnings = ["myst.header", "config.cache"]
