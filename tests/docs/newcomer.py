@@ -65,7 +65,12 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
         places = [folder / "env/bin", folder / "bin", Path(sys.executable).parent]
         path = os.pathsep.join([*map(str, places), os.environ["PATH"]])
-        environment = {**os.environ, "PATH": path, "PIPX_HOME": str(folder / "pipx"), "PIPX_BIN_DIR": str(folder / "bin")}
+        environment = {
+            **os.environ,
+            "PATH": path,
+            "PIPX_HOME": str(folder / "pipx"),
+            "PIPX_BIN_DIR": str(folder / "bin"),
+        }
         make_folders(folder)
         for line in install:
             run_command(replace_by_wheel(line, wheel), ROOT if line.startswith("make") else folder, environment)
