@@ -34,7 +34,7 @@ class Settings:
     border_prior
         Background prior of segments on the image border; 1 switches it off.
     exclude_mislabelled
-        Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
+        Whether bags that are likely mislabelled are excluded from the vote of the method.
     finish
         Whether the re-vote and the linear classifier of the method follow a voter; the method has them anyway.
     smoothing
@@ -47,7 +47,7 @@ class Settings:
     unsure
         Whether images of the *with* folder may come out empty where nothing in them is supported.
     extent
-        Level of the nested selections, from 1, the most telling part, to 6, the whole object; see
+        Level of the nested selections, from 1, the most distinctive part, to 6, the whole object; see
         `segvote.method.extents`.
     draw
         How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
@@ -63,7 +63,7 @@ class Settings:
     frames
         Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
     every, fps
-        Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
+        Read every n-th frame of a video, or about this many frames per second (0: all); at most one of the two.
     pages, window
         Pages of TIFF stacks to read, and intensities of images of more than 8 bits: names of `PAGES` and `WINDOWS`
         of `segvote.io.picture_formats`.

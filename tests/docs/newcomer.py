@@ -20,7 +20,6 @@ from markdown_pages import ROOT, list_blocks
 
 from segvote.datasets import make_scenes, write_scenes
 
-
 STOPPED = 130  # exit code after Ctrl-C while the run is still being loaded
 
 

@@ -26,7 +26,7 @@ from segvote.method.vote import Vote
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
 LOW, HIGH = 0.35, 0.68
-# Below this a second vote and a closer look are worth their time: deliberately higher than `HIGH`, which is a claim
+# Below this value a second vote and a closer look are tried: deliberately higher than `HIGH`, which is a claim
 # about mask quality.
 UNSURE = 0.75
 # From here on the mask of an image should be looked at.

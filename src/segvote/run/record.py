@@ -102,11 +102,11 @@ class Inputs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
                 raise ValueError(f"{folder!r:.80} cannot be the name of a folder")
 
     def write_near(self, run: Path) -> Inputs:
-        """With the paths relative to a run folder."""
+        """The folders with their paths relative to a run folder."""
         return Inputs(self.with_folder, self.without_folder, *(name_near(one, run) for one in self._list_folders()))
 
     def find_near(self, run: Path) -> Inputs:
-        """With the folders found relative to a run folder where they exist, and without the relative paths."""
+        """The folders, found relative to a run folder where they exist, without the relative paths."""
         near = self.near_with, self.near_without
         return Inputs(*(find_near(one, other, run) for one, other in zip(self._list_folders(), near, strict=True)))
 
