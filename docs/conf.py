@@ -42,6 +42,8 @@ sphinx_gallery_conf = {
     "capture_repr": (),  # what is printed, not what the last line returned
 }
 
+default_role = "py:obj"  # `name` in a docstring links to its page
+
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "segvote"
