@@ -44,20 +44,31 @@ class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes
     ----------
-    name, bag_label, stem
-        The bag's name; ``with`` or ``without``; the name of its output files.
-    digest, segments, features
-        SHA-256 of the image; keys of its segments and features.
-    height, width, n_segments
-        Displayed size; number of segments.
-    n_selected, area
-        Segments selected as object, and the share of the image that the mask covers.
-    score, threshold, uncertainty
-        Mean score of the selected segments (of the best segment for a *without* bag); the score above
-        which segments are selected; 0 certain to 1 uncertain.
-    n_frames
+    name : str
+        ``with`` or ``without``, and the path below that folder.
+    bag_label : str
+        ``with`` or ``without``.
+    stem : str
+        Name of the output files, without extension.
+    digest : str
+        SHA-256 of the image.
+    segments, features : str
+        Keys of its segments and features.
+    height, width : int
+        Displayed size in pixels.
+    n_segments, n_selected : int
+        Number of segments, and of those selected as object.
+    area : float
+        Share of the image that the mask covers.
+    score : float
+        Mean score of the selected segments; of a *without* bag, the score of the best segment.
+    threshold : float
+        Score above which segments are selected.
+    uncertainty : float
+        0 certain to 1 uncertain.
+    n_frames : int
         Frames of a video; 0 for an image.
-    excluded
+    excluded : bool
         Whether the bag was excluded from the vote: it is *without* and likely mislabelled.
     """
 
