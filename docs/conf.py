@@ -63,11 +63,31 @@ html_theme_options = {
 }
 autodoc_typehints = "none"
 numpydoc_show_class_members = False  # listed by the templates
+numpydoc_xref_param_type = True  # types link to the pages of these classes
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    **{name: f"segvote.{name}" for name in ("Settings", "Run", "OpenedRun", "ImageMask", "Geometry")},
+    **{
+        path.rpartition(".")[2]: f"segvote.{path}"
+        for path in (
+            "opened_run.RunImage",
+            "run.classes.ClassRuns",
+            "pipeline.predict.Predictions",
+            "pipeline.explain.SegmentExplanation",
+            "pipeline.doctor.Diagnosis",
+            "pipeline.importing.Imported",
+            "evaluation.evaluate.Evaluation",
+            "evaluation.comparison.Comparison",
+            "evaluation.benchmark.Benchmark",
+            "evaluation.coseg.CosegResult",
+        )
+    },
+}
 autosummary_generate = True  # docs/api/, from the lists of docs/api.md and the templates of docs/_templates/autosummary
+KINDS = {"VOTERS": "voter", "SEGMENTERS": "segmenter", "FEATURES": "feature", "EXPORTS": "export"}
 autosummary_context = {
     "registries": {
-        name: {"kind": kind, "page": f"{kind}s", "names": list(getattr(segvote, name))}
-        for name, kind in (("VOTERS", "voter"), ("SEGMENTERS", "segmenter"), ("FEATURES", "feature"), ("EXPORTS", "export"))
+        name: {"kind": kind, "page": f"{kind}s", "names": list(getattr(segvote, name))} for name, kind in KINDS.items()
     },
     "version": repr(version),
 }
