@@ -112,7 +112,7 @@ def list_passes() -> dict[str, list[Combination]]:
 
 
 def compare_all(job: Job, names: Sequence[str], parts: Sequence[str]) -> dict[str, Comparison]:
-    """The parts asked for over all sets, the most telling first; the results of one set together."""
+    """The parts asked for over all sets, the most important first; the results of one set together."""
     found: dict[str, Comparison] = {}
     for part, combinations in list_passes().items():
         for name in names if part in parts else ():

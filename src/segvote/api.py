@@ -305,7 +305,7 @@ def set_extent(
     run : Run, path or str
         A finished run, or its folder.
     level : int
-        From 1, the most telling part, to 6, the whole object; the default of a run is 2.
+        From 1, the most distinctive part, to 6, the whole object; the default of a run is 2.
     image : str
         Name of one image; empty: all images.
     n_jobs, progress

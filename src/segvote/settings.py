@@ -19,54 +19,59 @@ DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CON
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters that decide the answer of `annotate`; they make up the run's key.
+    """Settings of `annotate`; a run with other settings is another run.
 
     Attributes
     ----------
-    voter, voter_options
-        The name of the method or of a voter (`segvote.voters.SYSTEMS`), and parameters of its class.
+    voter : str
+        The name of the method or of a voter (`segvote.voters.SYSTEMS`).
+    voter_options : dict
+        Parameters of the voter's class, by name.
     features, feature_options
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
     segmenter, n_segments, size
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
-    detail
+    detail : str
         Size of the network's input: ``auto``, a name of `DETAILS`, or pixels.
-    border_prior
+    border_prior : float
         Background prior of segments on the image border; 1 switches it off.
-    exclude_mislabelled
-        Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
-    finish
+    exclude_mislabelled : bool
+        Whether bags that are likely mislabelled are excluded from the vote of the method.
+    finish : bool
         Whether the re-vote and the linear classifier of the method follow a voter; the method has them anyway.
-    smoothing
+    smoothing : float
         Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
-    second_voting
+    second_voting : bool
         Whether scores are smoothed as in the paper, by the mean over all adjacent segments; otherwise over those that
         look alike. For voters alone.
-    decision
+    decision : str
         A name of `DECISIONS`.
-    unsure
+    unsure : bool
         Whether images of the *with* folder may come out empty where nothing in them is supported.
-    extent
-        Level of the nested selections, from 1, the most telling part, to 6, the whole object; see
+    extent : int
+        Level of the nested selections, from 1, the most distinctive part, to 6, the whole object; see
         `segvote.method.extents`.
-    draw
+    draw : str
         How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
-    objects
+    objects : str
         What counts as one object of a mask: a name of `segvote.masks.OBJECTS`.
-    refine
+    refine : str
         A network that redraws the regions of masks, ``mobile-sam`` or ``sam:ENCODER.onnx,DECODER.onnx``; empty: none.
         It runs on the device of the features.
-    seed
+    seed : int
         Seed of random numbers (codebooks).
-    label
+    label : str
         Name of the object in files.
-    frames
+    frames : str
         Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
-    every, fps
-        Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
-    pages, window
-        Pages of TIFF stacks to read, and intensities of images of more than 8 bits: names of `PAGES` and `WINDOWS`
-        of `segvote.io.picture_formats`.
+    every : int
+        Read every n-th frame of a video.
+    fps : float
+        Read about this many frames per second of a video; 0: all. Not together with `every`.
+    pages : str
+        Pages of TIFF stacks to read: a name of `PAGES` of `segvote.io.picture_formats`.
+    window : str
+        Intensities of images of more than 8 bits: a name of `WINDOWS` of `segvote.io.picture_formats`.
 
     Examples
     --------

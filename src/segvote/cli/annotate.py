@@ -120,7 +120,7 @@ def annotate(
         metavar="LETTER",
         help="What it is, by its letter in the report; see segvote choose.",
     ),
-    fps: float = setting("fps", RESEARCH, "Of a video, frames per second; 0: all.", min=0.0),
+    fps: float = setting("fps", RESEARCH, "Frames per second to read of a video; 0: all.", min=0.0),
     window: str = setting("window", RESEARCH, f"Intensity window for 16-bit images: {', '.join(WINDOWS)}.", WINDOWS),
     size: int = setting("size", RESEARCH, "Longest side in pixels at which images are segmented.", min=16),
     border_prior: float = setting(

@@ -83,7 +83,7 @@ class Benchmark:
 
     @property
     def resolution(self) -> float:
-        """What one shot is worth in the mean over classes."""
+        """Weight of one shot in the mean over classes."""
         return measure_resolution(self.n_items)
 
     def measure(self, method: str, rule: str) -> np.ndarray:

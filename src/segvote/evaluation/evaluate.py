@@ -104,7 +104,7 @@ class Evaluation:
 
     @property
     def instances(self) -> InstanceCounts | None:
-        """Of all images together; None where no truth is a mask."""
+        """Ranking over all images together; None where no truth is a mask."""
         known = [image.instances for image in self.images if image.instances is not None]
         return sum_instances(known) if known else None
 

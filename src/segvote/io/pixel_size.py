@@ -48,7 +48,7 @@ def _read_density(picture: Image.Image) -> tuple[float, float] | None:
 
 
 def _read_tiff(tags: dict[int, object]) -> tuple[float, float] | None:
-    """By the unit of the tags, or that of ImageJ's description."""
+    """Pixel size by the unit of the tags, or that of ImageJ's description."""
     try:
         across, down = (float(tags[tag]) for tag in (X_RESOLUTION, Y_RESOLUTION))  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError, ZeroDivisionError):

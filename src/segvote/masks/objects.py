@@ -26,7 +26,7 @@ NECK = 0.2
 SPLIT_PIXELS = 2**17
 # A cluster is a piece whose parts have at least this solidity, and more than the piece by at least this much.
 MIN_SOLIDITY, MIN_GAIN = 0.9, 0.05
-# Objects of a run touch if its images have at least so many in the mean, and at least this share of its object area,
+# Objects of a run touch if its images have at least this many on average, and at least this share of its object area,
 # and of its objects, lies in clusters.
 MIN_OBJECTS, MIN_CLUSTERED = 3.0, 0.15
 

@@ -23,7 +23,7 @@ MOST_EXCLUDED = 0.25
 FEWEST_JUDGES = 20
 # The best part of an image that is judged: an object rarely fills more, and one odd segment should not decide.
 JUDGED_SHARE = 0.2
-# Weight of the classifier beside the votes: planted images were found best so.
+# Weight of the classifier beside the votes, chosen by how well planted images are found.
 CLASSIFIER_SHARE = 2 / 3
 CLASSIFIER_FOLDS = 10
 # No single opinion may outweigh the other by more than this many distances between the folders.

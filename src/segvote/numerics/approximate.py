@@ -25,7 +25,7 @@ LISTS_PER_ROOT, TRAINING_PER_LIST, ROUNDS = 1.5, 32, 4
 WANTED_RECALL, N_SAMPLED = 0.97, 300
 # Lists searched, and candidates measured per neighbour wanted: the first pair with the wanted recall is used.
 EFFORTS = ((8, 2), (16, 3), (24, 4), (32, 5), (48, 6), (64, 9), (96, 12), (128, 18), (512, 18))
-# Fewer neighbours than this have as many candidates as so many would.
+# Lower bound on n_neighbors when the number of candidates is computed.
 LEAST_WANTED = 24
 # The implementation in faiss whose results do not depend on the number of queries or threads.
 ONE_BY_ONE = 13

@@ -29,8 +29,8 @@ from segvote.numerics.points import (
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096
-# Bags of at least so many segments, such as videos, are searched one by one, in the rows before and behind them: three
-# times as fast. Smaller ones are searched together, and candidates of the query's own bag are dropped.
+# Bags with at least this many segments, such as videos, are searched one by one, in the rows before and behind them:
+# three times as fast. Smaller ones are searched together, and candidates of the query's own bag are dropped.
 LEAST_RUN = 1000
 # Up to here the exact search takes seconds on two cores.
 EXACT_PAIRS = 25_000**2

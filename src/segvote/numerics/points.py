@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
 
-# Of queries and of voters.
+# Bag numbers of the queries and of the voters.
 Bags = tuple[np.ndarray, np.ndarray]
 # Distances measured at once: they stay in the processor's cache.
 PAIRS_AT_ONCE = 1 << 18

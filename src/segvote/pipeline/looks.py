@@ -69,7 +69,7 @@ def choose_look(
 
 
 def wants_closer_look(closer: Settings, so_far: Confidence) -> bool:
-    """Whether a closer look is worth its time, by the confidence so far."""
+    """Whether to try a closer look, by the confidence so far."""
     if closer.detail == CONTRAST:
         return so_far.contrast < LOOSE_OUTLINES
     return so_far.value < UNSURE or so_far.is_small

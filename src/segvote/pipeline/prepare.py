@@ -124,7 +124,7 @@ def keep_readable(segmented: Sequence[Bag], strict: bool) -> list[Bag]:
 
 
 def check_strict(segmented: Sequence[Bag], strict: bool) -> None:
-    """With `strict` the first image that could not be read is an error."""
+    """Raise for the first image that could not be read, if `strict`."""
     bad = [one for one in segmented if one.problem]
     if bad and strict:
         raise UnreadableImageError(

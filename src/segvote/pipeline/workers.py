@@ -74,7 +74,7 @@ def _start(
 
 
 def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
-    """Not by joblib, which submits all items at once: an interrupt waits for the few that were submitted."""
+    """Map without joblib, which submits all items at once: an interrupt waits for the few that were submitted."""
     waiting: deque[Future[Result]] = deque()
     with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
         for item in items:
@@ -86,12 +86,12 @@ def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jo
 
 
 def _run_processes(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
-    """In a pool that is set up again if one of its processes died."""
+    """Map in a pool that is set up again if one of its processes died."""
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     # An idle worker ended as new work came; another takes its place. As an error, the warning would stop the thread
-    # that hands out the work, and the pool, which outlives this call, would wait for ever.
+    # that hands out the work, and the pool, which outlives this call, would wait forever.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     done, restarts = 0, 0
     while done < len(items):

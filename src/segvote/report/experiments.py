@@ -232,7 +232,7 @@ def write_benchmark(benchmark: Benchmark, out: Path | str) -> Path:
     """Write ``benchmark.html``, ``.md`` and ``.json``; returns the page."""
     out, tables, notes = Path(out), list_benchmark_tables(benchmark), benchmark.list_notes()
     counts = ", ".join(f"{name} {count}" for name, count in benchmark.n_items.items())
-    worth = f"One of them is worth at most {benchmark.resolution:.3f} in the mean."
+    worth = f"One of them changes the figure by at most {benchmark.resolution:.3f} in the mean."
     subtitle = f"Items with truth: {counts}. {worth} {BENCHMARK_NOTE}"
     text = "\n".join(f"## {head}\n\n{format_markdown(rows)}" for head, rows in tables.items())
     listed = "\n## Notes\n\n" + "".join(f"- {note}\n" for note in notes) if notes else ""

@@ -16,7 +16,7 @@ from segvote.run.run import Run, format_command
 from segvote.types import WITH
 
 N_IMAGES, SIZE = 6, 200  # images, and the longest side of each in pixels
-WORDS = {1: "most telling part", N_LEVELS: "whole object"}
+WORDS = {1: "most distinctive part", N_LEVELS: "whole object"}
 
 
 def format_extents(run: Run) -> str:

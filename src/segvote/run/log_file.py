@@ -61,7 +61,7 @@ def identify(path: Path) -> tuple[int, int] | None:
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection that any thread may use and that waits so many seconds for another process."""
+    """A connection that any thread may use and that waits that number of seconds for another process."""
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     # A byte of a damaged row that is no UTF-8 fails the checksum of its row, and not the whole query.
     connection.text_factory = lambda text: text.decode(errors="replace")

@@ -44,20 +44,31 @@ class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes
     ----------
-    name, bag_label, stem
-        The bag's name; ``with`` or ``without``; the name of its output files.
-    digest, segments, features
-        SHA-256 of the image; keys of its segments and features.
-    height, width, n_segments
-        Displayed size; number of segments.
-    n_selected, area
-        Segments selected as object, and the share of the image that the mask covers.
-    score, threshold, uncertainty
-        Mean score of the selected segments (of the best segment for a *without* bag); the score above
-        which segments are selected; 0 certain to 1 uncertain.
-    n_frames
+    name : str
+        ``with`` or ``without``, and the path below that folder.
+    bag_label : str
+        ``with`` or ``without``.
+    stem : str
+        Name of the output files, without extension.
+    digest : str
+        SHA-256 of the image.
+    segments, features : str
+        Keys of its segments and features.
+    height, width : int
+        Displayed size in pixels.
+    n_segments, n_selected : int
+        Number of segments, and of those selected as object.
+    area : float
+        Share of the image that the mask covers.
+    score : float
+        Mean score of the selected segments; of a *without* bag, the score of the best segment.
+    threshold : float
+        Score above which segments are selected.
+    uncertainty : float
+        0 certain to 1 uncertain.
+    n_frames : int
         Frames of a video; 0 for an image.
-    excluded
+    excluded : bool
         Whether the bag was excluded from the vote: it is *without* and likely mislabelled.
     """
 
@@ -102,11 +113,11 @@ class Inputs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
                 raise ValueError(f"{folder!r:.80} cannot be the name of a folder")
 
     def write_near(self, run: Path) -> Inputs:
-        """With the paths relative to a run folder."""
+        """The folders with their paths relative to a run folder."""
         return Inputs(self.with_folder, self.without_folder, *(name_near(one, run) for one in self._list_folders()))
 
     def find_near(self, run: Path) -> Inputs:
-        """With the folders found relative to a run folder where they exist, and without the relative paths."""
+        """The folders, found relative to a run folder where they exist, without the relative paths."""
         near = self.near_with, self.near_without
         return Inputs(*(find_near(one, other, run) for one, other in zip(self._list_folders(), near, strict=True)))
 

@@ -65,7 +65,7 @@ def stream_supervoxels(frames: Iterable[np.ndarray], window: int = WINDOW) -> It
 
 
 def choose_level(labels: np.ndarray, n_in_frame: int) -> int:
-    """The finest level of a frame (N_LEVELS, h, w) with at most so many supervoxels; the coarsest if all have more."""
+    """The finest level of a frame (N_LEVELS, h, w) of at most that many supervoxels; else the coarsest."""
     fits = [len(np.unique(level)) <= n_in_frame for level in labels]
     return fits.index(True) if any(fits) else len(labels) - 1
 

@@ -102,7 +102,7 @@ class BagLoss:
         return np.concatenate([by_point, by_scale])
 
     def _measure_bags(self, background: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By log(1 - P_ij): log prod_j (1 - P_ij), log (1 - prod_j (1 - P_ij))."""
+        """From log(1 - P_ij): log prod_j (1 - P_ij), log (1 - prod_j (1 - P_ij))."""
         no_object = self.bags.sum(background)
         return no_object, np.log(-np.expm1(np.minimum(no_object, -np.finfo(float).tiny)))
 

@@ -13,7 +13,7 @@ from segvote.voters.base import BaseVoter, Segments, Votes
 
 # A hundred thousand segments with a hundred thousand: a few minutes on one processor.
 MAX_PAIRS = 10**10
-# The default bandwidth is the median distance to so many nearest segments.
+# The default bandwidth is the median distance to this number of nearest segments.
 N_TYPICAL = 10
 
 

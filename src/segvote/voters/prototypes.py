@@ -98,7 +98,7 @@ class PrototypeVoting(PrototypeVoter, BagVoter):
     """
 
     n_prototypes: int = 50  # at most
-    n_candidates: int = 2000  # at most so many *with* segments, evenly spaced, are candidates
+    n_candidates: int = 2000  # most *with* segments, evenly spaced, that are candidates
     bandwidth: float | None = None  # of the Gaussian kernel; None: see `choose_bandwidth`, over all segments
 
     def _fit_bags(self, bags: Bags) -> None:

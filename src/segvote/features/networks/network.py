@@ -34,7 +34,7 @@ class NetworkFeatures(FeatureExtractor):
     mean: tuple[float, ...] = IMAGENET_MEAN
     std: tuple[float, ...] = IMAGENET_STD
     pooling: str  # mean or max over the cells of a segment
-    # Of a cell's content behind its place in the map, in cells; uneven padding makes such shifts.
+    # Shift of a cell's content against its place in the map, in cells; uneven padding makes such shifts.
     cell_shift: float = 0.0
     device: str = CPU
     options: tuple[str, ...]  # attributes that are part of the key
