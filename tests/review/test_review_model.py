@@ -1,11 +1,12 @@
 """The model click behind the page: routes, stored embeddings, corrections, and what happens without weights."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_sam import make_encoder, make_levels
 
+from made_sam import make_encoder, make_levels
 from segvote import annotate
 from segvote.errors import BadInputError, BusyRunError
 from segvote.features.networks.sam import Sam
@@ -15,7 +16,6 @@ from segvote.review.serving.routes import make_app
 from segvote.review.session import Session
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
-from segvote.settings import read_settings
 
 INSIDE = [60.0, 45.0]
 
@@ -87,7 +87,7 @@ def test_encoder_runs_once_per_image(installed, embedded, client, run):
 
 
 def test_refined_runs_and_clicks_share_embeddings(installed, embedded, scenes, tmp_path, run):
-    settings = read_settings({**run.settings.to_dict(), "refine": "mobile-sam"})
+    settings = replace(run.settings, refine="mobile-sam")
     refined = annotate(scenes / "with", scenes / "without", tmp_path / "refined", settings, n_jobs=1)
     n_embedded = len(embedded)
     model = ModelClick(refined)
