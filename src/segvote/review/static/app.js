@@ -10,7 +10,7 @@ import { setUpClasses } from "./classes.js";
 import { setUpKeys } from "./keys.js";
 import { nextAudited, setUpLessons } from "./lessons.js";
 import { isDrawn, lookUpMask } from "./masks.js";
-import { isReading, LEVELS, prepareModel } from "./model.js";
+import { getAnswer, isReading, LEVELS, prepareModel } from "./model.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { acceptHere, applyUpdate, countProgress, forgetAccepted, formatArea, isVideo, labelHere, N_TREE_LEVELS, store, tell, watch } from "./store.js";
@@ -379,5 +379,5 @@ async function start() {
 }
 
 // For tests.
-window.segvote = { store, go, tell, countStrokes, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
+window.segvote = { store, go, tell, countStrokes, getAnswer, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
 start().catch((error) => { byId("notice").textContent = error.message; byId("notice").hidden = false; });

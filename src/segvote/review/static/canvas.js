@@ -359,10 +359,9 @@ function drawHover() {
 // What the model click would take, in the colour of the label it would get.
 function drawAnswer() {
   const found = getAnswer();
-  canvas.dataset.answer = found ? found.points.join(" ") : "";
   if (!found) return;
   const value = found.points.length > 2 ? chooseDrawn() : chooseAt(found.points[0] + 0.5, found.points[1] + 0.5);
-  const ratio = regions.width / found.width;
+  const ratio = regions.width / found.mask.width;
   context.save();
   context.scale(ratio, ratio);
   line(found.path, "rgb(0 0 0 / .7)", 4.4 / ratio);

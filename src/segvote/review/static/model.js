@@ -13,12 +13,12 @@ let preparing = -1;
 
 const isOn = () => store.tool === "model" && !isVideo();
 
-// Outline of the chosen level at the pointer: a path, the width of its map, and the points that were asked for.
+// The mask of the chosen level at the pointer, its outline, and the points that were asked for.
 export function getAnswer() {
   if (!isOn() || answer?.image !== store.current || !answer.masks.length) return null;
   const mask = answer.masks[store.modelLevel];
   answer.paths[store.modelLevel] ??= traceMask(mask);
-  return { path: answer.paths[store.modelLevel], width: mask.width, points: answer.points };
+  return { path: answer.paths[store.modelLevel], mask, points: answer.points };
 }
 
 // Ask for a place, [x, y] of a pixel, or a box, [left, top, right, bottom], in whole pixels of the image.
