@@ -17,6 +17,7 @@ from segvote.errors import BadInputError, SegvoteError
 from segvote.features.networks.sam import MOBILE_SAM, Sam, check_refiner, enlarge, open_sam
 from segvote.features.networks.sam_levels import LEVELS, find_levels
 from segvote.masks import Drawing
+from segvote.masks.pieces import remove_specks
 from segvote.pipeline.drawing.choosing import name_refiner
 from segvote.pipeline.drawing.images import fetch_embedding, get_embedding_path
 from segvote.review.masks import PAGE_SIZE, encode_mask, fit_size
@@ -67,7 +68,8 @@ class ModelClick:
     def draw_levels(self, bag: int, points: Points, size: tuple[int, int] | None = None) -> np.ndarray:
         """(3, h, w) bool: part, object and whole at a point x, y or in a box of two corners, at a size or the image's.
 
-        `BadInputError` where the network finds nothing.
+        Specks and pinholes are removed, as from the regions that the run draws. `BadInputError` where the network
+        finds nothing.
         """
         shape = (self.run.bags[bag].height, self.run.bags[bag].width)
         corners = check_corners(points, *shape)
@@ -75,7 +77,7 @@ class ModelClick:
             logits = self._decode_kept(bag, corners)
         if not len(logits):
             raise BadInputError("the model finds nothing at this place; click another one, or drag a box")
-        return np.stack([enlarge(one, size or shape) for one in logits])
+        return np.stack([remove_specks(enlarge(one, size or shape), self.drawing.typical_piece) for one in logits])
 
     def draw(self, bag: int, points: Points, level: int) -> np.ndarray:
         """(height, width) bool: part (1), object (2) or whole (3) at the size of the image."""
