@@ -98,7 +98,8 @@ def test_refined_runs_and_clicks_share_embeddings(installed, embedded, scenes, t
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_what_was_shown_is_painted_and_undone(installed, run, level):
     engine = Engine(run)
-    before, shown = engine.masks.draw_mask(0), engine.model.draw_levels(0, INSIDE)[level - 1]
+    before = engine.masks.draw_mask(0)
+    shown = engine.model.draw_levels(0, INSIDE, before.shape)[level - 1]
     if not shown.any():
         pytest.skip("nothing of this colour in the scene")
     engine.actions.take(0, INSIDE, level, 1)

@@ -14,13 +14,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
-from segvote.features.networks.sam import MOBILE_SAM, Sam, check_refiner, enlarge, open_sam
+from segvote.features.networks.sam import MOBILE_SAM, SIDE, Sam, check_refiner, enlarge, open_sam
 from segvote.features.networks.sam_levels import LEVELS, find_levels
 from segvote.masks import Drawing
 from segvote.masks.pieces import remove_specks
 from segvote.pipeline.drawing.choosing import name_refiner
 from segvote.pipeline.drawing.images import fetch_embedding, get_embedding_path
-from segvote.review.masks import PAGE_SIZE, encode_mask, fit_size
+from segvote.review.masks import encode_mask, fit_size
 from segvote.review.strokes import Points, check_stroke
 from segvote.run.run import Run
 
@@ -65,33 +65,41 @@ class ModelClick:
         with self._working:
             self._embed_kept(bag)
 
-    def draw_levels(self, bag: int, points: Points, size: tuple[int, int] | None = None) -> np.ndarray:
-        """(3, h, w) bool: part, object and whole at a point x, y or in a box of two corners, at a size or the image's.
+    def draw_levels(self, bag: int, points: Points, size: tuple[int, int]) -> np.ndarray:
+        """(3, *size) bool: part, object and whole at a point x, y or in a box of two corners of an image.
 
         Specks and pinholes are removed, as from the regions that the run draws. `BadInputError` where the network
         finds nothing.
         """
-        shape = (self.run.bags[bag].height, self.run.bags[bag].width)
-        corners = check_corners(points, *shape)
-        with self._working:
-            logits = self._decode_kept(bag, corners)
-        if not len(logits):
-            raise BadInputError("the model finds nothing at this place; click another one, or drag a box")
-        return np.stack([remove_specks(enlarge(one, size or shape), self.drawing.typical_piece) for one in logits])
+        return np.stack([self._draw(one, size) for one in self._find(bag, points)])
 
     def draw(self, bag: int, points: Points, level: int) -> np.ndarray:
         """(height, width) bool: part (1), object (2) or whole (3) at the size of the image."""
         if not 1 <= level <= len(LEVELS):
             raise BadInputError(f"expected a level from 1, the part, to {len(LEVELS)}, the whole; got {level}")
-        mask: np.ndarray = self.draw_levels(bag, points)[level - 1]
+        mask = self._draw(self._find(bag, points)[level - 1], self._get_size(bag))
         if not mask.any():
             raise BadInputError("the mask of the model covers no pixel of the image; choose a wider level")
         return mask
 
     def encode(self, bag: int, points: Points) -> bytes:
         """Part, object and whole for the page, as three masks of one size."""
-        size = fit_size((self.run.bags[bag].height, self.run.bags[bag].width), PAGE_SIZE)
+        size = fit_size(self._get_size(bag), SIDE)  # the network knows no more pixels
         return b"".join(encode_mask(mask) for mask in self.draw_levels(bag, points, size))
+
+    def _get_size(self, bag: int) -> tuple[int, int]:
+        return self.run.bags[bag].height, self.run.bags[bag].width
+
+    def _find(self, bag: int, points: Points) -> np.ndarray:
+        corners = check_corners(points, *self._get_size(bag))
+        with self._working:
+            logits = self._decode_kept(bag, corners)
+        if not len(logits):
+            raise BadInputError("the model finds nothing at this place; click another one, or drag a box")
+        return logits
+
+    def _draw(self, logits: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+        return remove_specks(enlarge(logits, size), self.drawing.typical_piece)
 
     def _embed(self, bag: int) -> np.ndarray:
         self._check()
@@ -99,8 +107,7 @@ class ModelClick:
         return fetch_embedding(path, self.run.find_image(bag), self._sam)
 
     def _decode(self, bag: int, corners: Corners) -> np.ndarray:
-        record = self.run.bags[bag]
-        return find_levels(self._sam, self._embed_kept(bag), np.array(corners), (record.height, record.width))
+        return find_levels(self._sam, self._embed_kept(bag), np.array(corners), self._get_size(bag))
 
 
 def check_corners(points: Points, height: int, width: int) -> Corners:
