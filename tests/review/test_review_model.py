@@ -68,7 +68,7 @@ def test_without_weights_one_line_names_the_command(absent, client):
     problem = client.get("/api/run").json()["modelProblem"]
     assert "pip install 'segvote[sam]'" in problem and "\n" not in problem
     for answer in (client.get("/api/images/0/model"), client.get("/api/images/0/model/5/5")):
-        assert answer.json()["error"] == problem
+        assert answer.status_code == 409 and answer.json()["error"] == problem
 
 
 def test_levels_are_nested_and_of_the_size_of_the_page(installed, client, run):

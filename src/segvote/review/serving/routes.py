@@ -28,6 +28,7 @@ from segvote.errors import (
     BadInputError,
     BusyRunError,
     InaccessibleFileError,
+    MissingPartError,
     SegvoteError,
     UnknownNameError,
     UnreadableImageError,
@@ -42,13 +43,14 @@ STATIC = Path(__file__).parent.parent / "static"
 mimetypes.add_type("text/javascript", ".js")  # some systems have another type for it, and browsers reject that
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}
-# A missing image and a full disk are no fault of the server; other errors of files are.
+# A missing image or package and a full disk are no fault of the server; other errors of files are.
 STATUSES = {
     BusyRunError: 409,
     BadInputError: 400,
     UnknownNameError: 400,
     UnreadableImageError: 404,
     InaccessibleFileError: 409,
+    MissingPartError: 409,
     UnwritableFileError: 507,
 }
 MAX_BODY = 1 << 18
