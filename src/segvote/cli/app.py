@@ -77,10 +77,15 @@ def start(
 ) -> None:
     """Two folders to masks."""
     if version:
-        typer.echo(f"segvote {__version__}")
+        print_version()
         raise typer.Exit()
     if context.invoked_subcommand is None:
         typer.echo(FIRST_STEPS, nl=False)
+
+
+def print_version() -> None:
+    """What ``--version`` prints."""
+    typer.echo(f"segvote {__version__}")
 
 
 def load_commands(names: Sequence[str] = COMMANDS) -> typer.Typer:
@@ -143,6 +148,8 @@ def run_app() -> None:
             stream.reconfigure(errors=PERCENT)  # file names that are not UTF-8 can be printed
     try:
         arguments = sys.argv[1:]
+        if arguments == ["--version"]:  # typer would import pydantic to read the option
+            return print_version()
         is_list = arguments in (["--help"], ["-h"])
         (outline_commands() if is_list else load_commands(choose_commands(arguments, os.environ)))()
     except BaseException as error:
