@@ -8,8 +8,8 @@ import pytest
 
 from segvote import annotate
 from segvote.errors import BadInputError
-from segvote.method.confidence import Confidence
-from segvote.pipeline.looks import CLEAR_LOOK, LOOK_MARGIN, apply_detail, is_better, list_levels, wants_closer_look
+from segvote.method.confidence import UNSURE, Confidence
+from segvote.pipeline.looks import LOOK_MARGIN, apply_detail, is_better, list_levels, wants_closer_look
 from segvote.pipeline.vote import count_neighbours
 from segvote.run.run import Run
 from segvote.settings import DETAILS, Settings
@@ -52,7 +52,7 @@ def test_unknown_details_are_refused(detail):
 
 @pytest.mark.parametrize(
     ("look", "size", "expected"),
-    [(CLEAR_LOOK, 20.0, False), (CLEAR_LOOK, 3.0, True), (0.92, 3.0, False), (CLEAR_LOOK - 0.01, 20.0, True)],
+    [(UNSURE, 20.0, False), (UNSURE, 3.0, True), (0.92, 3.0, False), (UNSURE - 0.01, 20.0, True)],
 )
 def test_weak_signs_and_small_objects_are_looked_at_closer(look, size, expected):
     so_far = judge_look(look, 1.0, 1.0, size=size)

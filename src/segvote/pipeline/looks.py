@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from segvote.errors import BadInputError
 from segvote.features import FeatureExtractor
-from segvote.method.confidence import Confidence
+from segvote.method.confidence import UNSURE, Confidence
 from segvote.pipeline.vote import BaseVote
 from segvote.settings import CONTRAST, DETAILS, Settings
 from segvote.voters import METHOD
@@ -23,9 +23,6 @@ Result = TypeVar("Result")
 
 # By which part the closer look has to be better; otherwise the wider one is kept.
 LOOK_MARGIN = 0.1
-# From this value of `Confidence.look` on, no closer look is taken at an object that is not small: none was kept on
-# sixteen sets (docs/research/measurements.md).
-CLEAR_LOOK = 0.7
 # Outlines follow no edges where the sign of contrast is below this. Whole sets of photographs have .83 and more, draws
 # of 12 + 12 images .6 and more, except for cracks in asphalt (0) and ultrasound (.39).
 LOOSE_OUTLINES = 0.5
@@ -75,8 +72,8 @@ def wants_closer_look(closer: Settings, so_far: Confidence) -> bool:
     """Whether a closer look may be clearly better, by the confidence so far."""
     if closer.detail == CONTRAST:
         return so_far.contrast < LOOSE_OUTLINES
-    # No value exceeds 1, so that nothing is clearly better than the second of these.
-    return so_far.look < (1 / (1 + LOOK_MARGIN) if so_far.is_small else CLEAR_LOOK)
+    # Values are at most 1, so that no look is clearly better than one above the limit for small objects.
+    return so_far.look < (1 / (1 + LOOK_MARGIN) if so_far.is_small else UNSURE)
 
 
 def is_better(closer: Confidence, wider: Confidence) -> bool:
