@@ -12,13 +12,12 @@ from typing import Any
 
 import typer
 
+from segvote.cli.help import RESEARCH
 from segvote.pipeline.workers import N_JOBS
 from segvote.registry import check_known
 from segvote.settings import Settings
 
 INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
-# Shown by --help-all: for experiments, the defaults are those of the figures in the documentation.
-RESEARCH = "Research"
 
 
 def option(default: Any, *names: str, panel: str, help: str, **more: Any) -> Any:

@@ -17,8 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, features
-
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the like, which start other programs
 IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 N_NAMED = 6  # kinds of other files that are named
@@ -37,6 +35,8 @@ OTHER_FORMATS = {
 @functools.cache
 def _register(name: str) -> bool:
     """Whether Pillow reads one of the other formats; the plugin is loaded."""
+    from PIL import Image, features  # not with the names of formats, which the list of commands needs
+
     if name == "HEIF" and importlib.util.find_spec("pillow_heif") is not None:
         importlib.import_module("pillow_heif").register_heif_opener()
         return name in Image.OPEN
