@@ -12,6 +12,8 @@ from segvote.method.extents import DEFAULT_LEVEL
 from segvote.method.hypotheses import VoteParams
 from segvote.voters import METHOD
 
+# How many images vote: as many as fit into memory, or all.
+AUTO, ALL = "auto", "all"
 CONTRAST = "contrast"  # prefers segments of unusual local contrast
 # Level of detail to the longest side of the network's input in pixels; None: that of the features.
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CONTRAST: 896}
@@ -56,6 +58,9 @@ class Settings:
     refine
         A network that redraws the regions of masks, ``mobile-sam`` or ``sam:ENCODER.onnx,DECODER.onnx``; empty: none.
         It runs on the device of the features.
+    vote_on
+        How many images vote, the others are predicted: ``auto`` (as many as fit into memory), ``all``, or a number; see
+        `segvote.pipeline.sample`.
     seed
         Seed of random numbers (codebooks).
     label
@@ -94,6 +99,7 @@ class Settings:
     draw: str = "auto"
     objects: str = "auto"
     refine: str = ""
+    vote_on: str = AUTO
     seed: int = 0
     label: str = "object"
     frames: str = "auto"
