@@ -87,6 +87,8 @@ class BlockWriter:
         choices = list(self._choose(good))
         tasks = [self._make_task(bag, choice) for bag, choice in zip(good, choices, strict=True)]
         model = self.predictor.model
+        if self.has_labels:
+            self._write_scores(tasks)
         written = draw_masks(self.target, tasks, model.settings, model.drawing, resources)
         rows = {
             task.record.name: _make_row(structs.replace(task.record, area=one.area), choice, one.shapes, one.problem)
@@ -104,6 +106,11 @@ class BlockWriter:
             with explain_misfit():
                 choices = list(self.predictor.choose(table, number_tubes(self.target, some), shows))
             yield from choices
+
+    def _write_scores(self, tasks: Sequence[WriteTask]) -> None:
+        for task in tasks:
+            own, path = task.selection, self.target.scores_path(task.record.features)
+            write_arrays(path, False, scores=own.scores, thresholds=own.thresholds, decisions=own.selected)
 
     def _make_task(self, bag: Bag, choice: Choice) -> WriteTask:
         record = record_bag(bag, self.stems[bag.name], choice.selection, choice.areas)

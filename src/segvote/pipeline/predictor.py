@@ -100,7 +100,8 @@ class Predictor:
     ) -> Iterator[Choice]:
         """Predict each bag of a table; slices of a supervoxel, by its number in `tubes` (n_segments,), are one.
 
-        Where it is known which bags (n_bags,) show the object, those have a mask and the others none.
+        Where it is known which bags (n_bags,) show the object, those have a mask and the others none; with the setting
+        `unsure`, those may have one.
         """
         votes, shares, distances = self._vote(table)
         scores = table.smooth(votes, make_params(self.model.settings).smoothing)
@@ -110,6 +111,7 @@ class Predictor:
             edges = table.edges[edge_bags == number] - own.start
             slices = None if tubes is None else tubes[own]
             known = None if shows is None else bool(shows[number])
+            known = None if known and self.model.settings.unsure else known
             yield self._choose(scores[own], table.areas[own], edges, shares[own], distances[own], slices, known)
 
     def _vote(self, table: SegmentTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

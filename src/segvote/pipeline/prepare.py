@@ -114,13 +114,18 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
 def keep_readable(segmented: Sequence[Bag], strict: bool) -> list[Bag]:
     """Images that could be read, at least one of each kind; with `strict` an unreadable image is an error."""
     check_strict(segmented, strict)
-    good = [one for one in segmented if not one.problem]
+    good = keep_good(segmented)
     for bag_label in (WITH, WITHOUT):
         if not any(one.bag_label == bag_label for one in good):
             bad = (one.problem for one in segmented if one.problem and one.bag_label == bag_label)
             reason = next(bad, "there is none")
             raise BadInputError(f"no *{bag_label}* image is left that can be read; the first reason: {reason}")
     return good
+
+
+def keep_good(segmented: Sequence[Bag]) -> list[Bag]:
+    """Images that could be read."""
+    return [one for one in segmented if not one.problem]
 
 
 def check_strict(segmented: Sequence[Bag], strict: bool) -> None:

@@ -96,7 +96,7 @@ def write_pictures(
     pairs = list(zip(tasks, written, strict=True))
     drawn = (DrawnMask(replace(task.record, area=one.area), task.image_path, one.shapes) for task, one in pairs)
     names = [*(task.record.name for task in tasks), *others.names]
-    records = write_annotations(run, names, itertools.chain(drawn, others.drawn), settings)
+    records = write_annotations(run, names, itertools.chain(drawn, others.drawn), settings)[: len(tasks)]
     return records, [Problem(task.record.name, f"{one.problem}; {KEPT}") for task, one in pairs if one.problem]
 
 
