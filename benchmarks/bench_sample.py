@@ -17,9 +17,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from harness import Given, run_parts
 
 import segvote
+from harness import Given, run_parts
 from segvote.pipeline import sample
 from segvote.settings import Settings
 

@@ -113,12 +113,12 @@ def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> Count
 
 
 def find_run_truth(
-    run: Run, readers: Mapping[str, TruthReader]
+    run: Run, readers: Mapping[str, TruthReader], n_bags: int | None = None
 ) -> tuple[dict[int, dict[str, TruthReader]], dict[int, TruthReader]]:
-    """The truth of the *with* bags by their numbers: of videos by the stems of their frames, and of images."""
+    """The truth of the *with* bags, of the first `n_bags`, by number: of videos by stems of frames, and of images."""
     videos: dict[int, dict[str, TruthReader]] = {}
     images: dict[int, TruthReader] = {}
-    for index, bag in enumerate(run.all_bags):
+    for index, bag in enumerate(run.all_bags[:n_bags]):
         if bag.bag_label != WITH:
             continue
         if bag.n_frames:

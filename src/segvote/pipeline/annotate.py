@@ -220,8 +220,8 @@ class Job:
         if not others:
             return Sample(bags, [], 0, [])
         known = {bag.name: bag for bag in bags}
-        both = [[known[one.name] for one in some] for some in (voters, others)]
-        return Sample(*both, n_voters, list_problems(segmented))
+        first, second = ([known[one.name] for one in some] for some in (voters, others))
+        return Sample(first, second, n_voters, list_problems(segmented))
 
     def _find_known(self) -> int:
         """How many bags voted in an earlier call, whose memory may have been another; 0 where it is not known."""
@@ -304,8 +304,8 @@ def write_again(run_vote: RunVote, record: RunRecord, resources: Resources) -> N
     """Write the files of a finished run by another vote on its segments; the caller holds the lock of its folder."""
     opened = run_vote.inputs
     # Not complete while its files are partly old: `annotate` would finish it.
-    voted = {"vote_on": record.vote_on, "predicted": record.predicted}
-    pending = make_record(record.inputs, opened.settings, "", bags=record.bags, problems=record.problems, **voted)
+    pending = make_record(record.inputs, opened.settings, "", bags=record.bags, problems=record.problems)
+    pending = structs.replace(pending, vote_on=record.vote_on, predicted=record.predicted)
     opened.folder.write_record(pending)
     write_run(run_vote, record.inputs, record.problems, resources, record.vote_on)
 

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec import Struct, structs, to_builtins
 
 from segvote import __version__
@@ -26,6 +25,7 @@ from segvote.io.shards import read_shard, write_shard
 from segvote.io.tables import convert_record
 from segvote.pipeline.extract import FEATURES_VERSION, SEGMENTS_VERSION
 from segvote.pipeline.predictor import Choice, Predictor
+from segvote.pipeline.prepare import EXTRACT
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.video.tubes import number_tubes
 from segvote.pipeline.workers import Resources
@@ -203,8 +203,8 @@ class Shards:
 def _shift(progress: Progress, done: int, total: int) -> Progress:
     """Progress of a block as that of all blocks: images are counted as they are segmented, most of the work."""
 
-    def report(step: str, n_done: int, n_all: int) -> None:
-        progress(STEP, min(done + (n_done if step.startswith("segment") else 0), total), total)
+    def report(step: str, n_done: int, _: int) -> None:
+        progress(STEP, min(done + (n_done if step == EXTRACT else 0), total), total)
 
     return report
 

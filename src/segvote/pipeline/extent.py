@@ -122,8 +122,8 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     key, extent = make_run_key(run, corrections), corrections.extent or settings.extent
     selection = _select(run, bags, corrections)
     # Not complete while its files are half old, half new; `annotate` finishes a killed command.
-    voted = {"vote_on": record.vote_on, "predicted": record.predicted}
-    folder.write_record(make_record(record.inputs, settings, key, bags=record.bags, **voted))
+    pending = make_record(record.inputs, settings, key, bags=record.bags)
+    folder.write_record(structs.replace(pending, vote_on=record.vote_on, predicted=record.predicted))
     write_votes(folder, selection, run.votes["votes"], run.votes["weights"])
     others = list_other_bags(run, corrections)
     tasks = list_tasks(bags, _read_areas(run), selection, _list_excluded(run), corrections, others)

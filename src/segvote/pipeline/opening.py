@@ -51,9 +51,8 @@ def reopen(run: Run) -> RunInputs:
     bags = list_run_bags(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
     try:
-        return replace(
-            open_folder(run.folder, run.settings, extractor, bags, corrections), others=list_other_bags(run, corrections)
-        )
+        opened = open_folder(run.folder, run.settings, extractor, bags, corrections)
+        return replace(opened, others=list_other_bags(run, corrections))
     except SegvoteError:
         raise
     except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than in the record

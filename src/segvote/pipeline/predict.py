@@ -155,7 +155,7 @@ def _predict_all(
 
     store = Shards(target, target.path / "shards", shards, make_model_key(predictor))
     for rows in store.predict(list_blocks(bags), predict_block, describe_file, resources):
-        check_strict(rows, strict)
+        check_strict([Bag(row.name, "", Path(row.name), "", row.problem) for row in rows], strict)
         yield from rows
 
 

@@ -28,6 +28,7 @@ from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS
 from segvote.voters.options import check_options
 
+EXTRACT = "segment and extract features"
 # Every n-th frame of a video is used to learn words.
 LEARNED_EVERY = 10
 
@@ -77,7 +78,7 @@ def extract_bags(
         return list(known.values())
     videos = [make_segments_key(bag, settings) for bag in missing if bag.is_video and not bag.problem]
     with run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
-        for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
+        for one in run_on_all(bag_extractor, missing, resources, EXTRACT):
             known[one.name] = one
     return [known[bag.name] for bag in bags]
 

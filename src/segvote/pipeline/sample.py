@@ -63,6 +63,13 @@ def split_bags(
     return [bag for bag, is_in in both if is_in], [bag for bag, is_in in both if not is_in]
 
 
+def list_left_out(run: RunFolder, bags: Sequence[Bag], extractor: FeatureExtractor, settings: Settings) -> set[str]:
+    """Names of the bags that do not vote by the settings, or by the memory that is free."""
+    n_voters = parse_vote_on(settings.vote_on)
+    n_voters = limit_voters(bags, extractor.n_dims) if n_voters is None else n_voters
+    return {bag.name for bag in split_bags(run, bags, extractor, settings, n_voters, ())[1]}
+
+
 def choose_sample(
     run: RunFolder, bags: Sequence[Bag], extractor: FeatureExtractor, settings: Settings, n_voters: int
 ) -> set[str]:
@@ -84,9 +91,7 @@ def count_voters(n_with: int, n_without: int, n_voters: int) -> tuple[int, int]:
     return (smaller, min(larger, n_without)) if n_with <= n_without else (min(larger, n_with), smaller)
 
 
-def measure_means(
-    run: RunFolder, bags: Sequence[Bag], extractor: FeatureExtractor, settings: Settings
-) -> np.ndarray:
+def measure_means(run: RunFolder, bags: Sequence[Bag], extractor: FeatureExtractor, settings: Settings) -> np.ndarray:
     """(n_bags, d) float32 mean features of bags, weighted by area, on the scale on which segments are compared."""
     means = np.empty((len(bags), extractor.n_dims), np.float32)
     for mean, bag in zip(means, bags, strict=True):

@@ -115,7 +115,7 @@ def draw_masks(
 def write_annotations(
     run: RunFolder, names: Iterable[str], drawn: Iterable[DrawnMask], settings: Settings
 ) -> list[BagRecord]:
-    """Write the COCO file of masks as they come, and the stacks; returns their records. `names` are those of all bags."""
+    """Write the COCO file of masks as they come, and the stacks; returns their records. All bags have `names`."""
     records: list[BagRecord] = []
     outside = encode_names(names)
 

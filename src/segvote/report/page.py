@@ -26,6 +26,7 @@ from segvote.report.summary import (
     format_figures,
     format_left_out,
     format_parameters,
+    format_sample,
     format_tiles,
     format_title,
 )
@@ -91,8 +92,8 @@ def _format_top(run: Run) -> str:
         '<header><div><p class="over">segvote report</p>\n'
         f"<h1>{escape(title)}</h1>\n<p>{escape(method)}</p></div>\n"
         '<button type="button" id="theme" hidden>Dark</button></header>\n<main>\n'
-        f"{format_confidence(run)}{format_estimate(run)}{format_alternatives(run)}{format_extents(run)}"
-        f"{format_drawing(run)}{format_tiles(run)}{format_left_out(run)}"
+        f"{format_confidence(run)}{format_sample(run)}{format_estimate(run)}{format_alternatives(run)}"
+        f"{format_extents(run)}{format_drawing(run)}{format_tiles(run)}{format_left_out(run)}"
     )
 
 

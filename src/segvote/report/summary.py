@@ -32,27 +32,28 @@ NEXT_STEPS = {
 
 def format_title(run: Run) -> str:
     """The run in one line of plain text."""
-    n_with = sum(bag.bag_label == WITH for bag in run.bags)
-    n_without = len(run) - n_with
+    n_with = sum(bag.bag_label == WITH for bag in run.all_bags)
+    n_without = len(run.all_bags) - n_with
     return f"{run.settings.label}: {n_with} image{'s' * (n_with != 1)} with, {n_without} without"
 
 
 def format_tiles(run: Run) -> str:
     """The run in six numbers."""
-    shown = [bag for bag in run.bags if bag.bag_label == WITH]
-    n_without = len(run) - len(shown)
-    n_segments = sum(bag.n_segments for bag in run.bags)
-    n_selected = sum(bag.n_selected for bag in run.bags)
+    bags = run.all_bags
+    shown = [bag for bag in bags if bag.bag_label == WITH]
+    n_without = len(bags) - len(shown)
+    n_segments = sum(bag.n_segments for bag in bags)
+    n_selected = sum(bag.n_selected for bag in bags)
     n_uncertain = sum(bag.uncertainty >= UNCERTAIN for bag in shown)
-    used = {bag.name for bag in run.bags}
+    used = {bag.name for bag in bags}
     n_problems = sum(problem.name not in used for problem in run.record.problems)
     tiles = [
-        (f"{len(run):,}", "images read", f"{len(shown):,} with, {n_without:,} without"),
+        (f"{len(bags):,}", "images read", f"{len(shown):,} with, {n_without:,} without"),
         (f"{n_segments:,}", "segments", f"{n_selected:,} selected as {run.settings.label}"),
         (format_share(median(bag.area for bag in shown)), "of an image", "median area of a mask"),
         (f"{n_uncertain:,}", "uncertain", f"of {len(shown):,} masks: uncertainty {UNCERTAIN} or more"),
         (
-            f"{count_false_positives(run.bags):,}",
+            f"{count_false_positives(bags):,}",
             "look like it",
             f"of {n_without:,} images without; their masks are empty",
         ),
@@ -84,6 +85,17 @@ def format_estimate(run: Run) -> str:
     """The expected IoU of the images that were not finished; nothing where it is not known."""
     text = escape(run.format_estimate())
     return f'<p class="estimate">{text[:1].upper()}{text[1:]}.</p>\n' if text else ""
+
+
+def format_sample(run: Run) -> str:
+    """How many images voted, where not all did; nothing otherwise."""
+    if not run.record.predicted:
+        return ""
+    return (
+        f'<p class="sample"><b>{len(run):,} of {len(run.all_bags):,} images voted</b> and are shown below; '
+        f"the model of their vote predicted the other {len(run.record.predicted):,}, whose masks are in the folder and "
+        "in every export. Confidence, estimate, alternatives and figures are of the images that voted.</p>\n"
+    )
 
 
 def format_drawing(run: Run) -> str:

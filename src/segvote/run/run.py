@@ -101,6 +101,12 @@ class Run:
         # Images are left out at the default extent.
         return text and text + (f", at extent {DEFAULT_EXTENT}" if self.extent != DEFAULT_EXTENT else "")
 
+    def format_sample(self) -> str:
+        """How many images voted and how many were predicted, as one line of text; empty where all voted."""
+        if not self.record.predicted:
+            return ""
+        return f"voted    {len(self):,} of {len(self.all_bags):,} images; the model of their vote predicted the others"
+
     @property
     def extent(self) -> int:
         """Level of the nested selections that the masks show, from 1 to 6; single images may have another."""
@@ -145,7 +151,7 @@ class Run:
         if found[0] >= len(self):
             raise BadInputError(
                 f"expected an image that voted; {name!r} was predicted by the vote of {len(self)} others: its mask and "
-                f"heat map are in {self.folder.path}, and `segvote annotate --vote-on` with a larger number lets it vote"
+                f"heat map are in {self.folder.path}; it may vote by `segvote annotate` with a larger --vote-on"
             )
         return found[0]
 
