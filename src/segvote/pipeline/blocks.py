@@ -33,7 +33,7 @@ from segvote.pipeline.write import DrawnMask, WriteTask, draw_masks, record_bag
 from segvote.progress import Progress
 from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.types import WITH
+from segvote.types import WITH, WITHOUT
 
 # Images of a shard.
 N_IMAGES = 256
@@ -114,7 +114,9 @@ class BlockWriter:
 
     def _make_task(self, bag: Bag, choice: Choice) -> WriteTask:
         record = record_bag(bag, self.stems[bag.name], choice.selection, choice.areas)
-        if self.has_labels and choice.contains:
+        if not self.has_labels:
+            record = structs.replace(record, bag_label=WITH if choice.contains else WITHOUT)
+        elif choice.contains:
             record = structs.replace(record, uncertainty=round(1 - choice.probability, 6))
         return WriteTask(record, bag.path, choice.selection, choice.heat)
 
@@ -203,8 +205,12 @@ class Shards:
 def _shift(progress: Progress, done: int, total: int) -> Progress:
     """Progress of a block as that of all blocks: images are counted as they are segmented, most of the work."""
 
+    last = done
+
     def report(step: str, n_done: int, _: int) -> None:
-        progress(STEP, min(done + (n_done if step == EXTRACT else 0), total), total)
+        nonlocal last
+        last = max(last, min(done + n_done, total)) if step == EXTRACT else last
+        progress(STEP, last, total)
 
     return report
 
