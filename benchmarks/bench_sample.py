@@ -1,14 +1,18 @@
 """Masks where a sample of the images votes and the model of that vote predicts the others.
 
     python benchmarks/bench_sample.py SET [SET ...] [--part half|quarter|twelve|all] [--jobs 1]
+    python benchmarks/bench_sample.py --part stream [--quick] [--jobs 1]
 
 Each set is annotated by a vote of all its images, of half of them, of a quarter, and of 12 *with* images with the same
 share of the *without* images. CorLoc and mean IoU are those of the masks of all *with* images, whether they voted or
-were predicted. A figure is printed as soon as it is known.
+were predicted. The figures of a set are printed as soon as they are known.
+
+The part ``stream`` is the peak memory of `segvote predict` on more and more small images.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -17,9 +21,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from PIL import Image
 
 import segvote
-from harness import Given, run_parts
+from harness import Given, measure_seconds, read_peak, run_alone, run_parts
+from segvote.datasets import make_scenes, write_scenes
 from segvote.pipeline import sample
 from segvote.settings import Settings
 
@@ -30,6 +36,8 @@ PARTS: dict[str, Callable[[int], float]] = {
     "quarter": lambda n_with: 1 / 4,
     "twelve": lambda n_with: min(N_FEWEST / n_with, 1.0),
 }
+SMALL = (64, 48)  # pixels of the images of the part `stream`
+N_STREAMED = (256, 1024, 4096)
 Figures = dict[str, float]
 
 
@@ -68,6 +76,33 @@ def count_share(part: str, n_with: int, n_without: int, n_voters: int) -> tuple[
     return round(share * n_with), round(share * n_without)
 
 
+def measure_stream(given: Given) -> dict[str, Any]:
+    """Peak memory in GB and CPU seconds of `predict`, by the number of images."""
+    scenes = make_scenes(n_with=8, n_without=8, size=SMALL, object_area=(0.08, 0.16))
+    write_scenes(given.scratch / "scenes", scenes)
+    folders = [given.scratch / "scenes" / name for name in ("with", "without")]
+    settings = Settings(features="color", n_segments=20, size=SMALL[0])
+    model = segvote.annotate(*folders, given.scratch / "model", settings, n_jobs=1).folder.path
+    counts = N_STREAMED[:2] if given.quick else N_STREAMED
+    return {
+        str(count): run_alone(predict_copies, model, folders, given.scratch / str(count), count) for count in counts
+    }
+
+
+def predict_copies(model: Path, folders: list[Path], target: Path, count: int) -> Figures:
+    """Predict so many copies of the images, with a pixel changed in each."""
+    paths = [path for folder in folders for path in sorted(folder.iterdir())]
+    (target / "images").mkdir(parents=True)
+    for number in range(count):
+        image = Image.open(paths[number % len(paths)])
+        image.putpixel((0, 0), (number % 256, number // 256 % 256, number // 65536))
+        image.save(target / "images" / f"{number:06d}.png")
+    _, seconds = measure_seconds(
+        lambda: segvote.predict(model, target / "images", target / "out", n_jobs=1), time.process_time
+    )
+    return {"peak": read_peak(), "cpu_seconds": seconds}
+
+
 def summarise(rows: dict[str, Figures]) -> dict[str, Any]:
     """The rows, and the mean of each figure over the sets."""
     names = next(iter(rows.values()))
@@ -75,4 +110,6 @@ def summarise(rows: dict[str, Figures]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run_parts(__doc__, {"all": measure_all, **{part: partial(measure_sets, part) for part in PARTS}})
+    run_parts(
+        __doc__, {"all": measure_all, "stream": measure_stream, **{part: partial(measure_sets, part) for part in PARTS}}
+    )

@@ -111,7 +111,11 @@ class Settings:
     feature_options: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields for a record; `vote_on` only where it was chosen, because by default it changes no result."""
+        data = asdict(self)
+        if self.vote_on == AUTO:
+            del data["vote_on"]
+        return data
 
 
 def read_settings(data: Any, where: object) -> Settings:

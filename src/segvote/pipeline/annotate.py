@@ -343,7 +343,7 @@ def write_run(
     with run.time_step("estimate"):
         estimate = estimate_others(run_vote)
     chosen = {"extent": extent, "alternative": opened.corrections.alternative, "estimate": estimate}
-    predicted = {"vote_on": vote_on, "predicted": others.records}
+    predicted = {"vote_on": vote_on, "predicted": tuple(others.records)}
     figures = {"search": describe_search(base.recall), "confidence": confidence, **chosen}
     followed = {"corrections": opened.corrections.digest, "n_actions": opened.corrections.last}
     lost = [*list_lost(run, opened.corrections), *list_unapplied(run, opened.corrections, bags)]

@@ -132,7 +132,7 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     records, unwritten = write_pictures(folder, tasks, settings, run.drawing, resources, predicted.masks)
     lost = [*list_lost(folder, corrections), *list_unapplied(folder, corrections, bags)]
     problems = renew_problems(record.problems, [*unwritten, *predicted.problems], lost)
-    followed = {"corrections": corrections.digest, "n_actions": corrections.last, "predicted": predicted.records}
+    followed = {"corrections": corrections.digest, "n_actions": corrections.last, "predicted": tuple(predicted.records)}
     folder.write_record(structs.replace(record, key=key, bags=records, extent=extent, problems=problems, **followed))
 
 
