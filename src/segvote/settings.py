@@ -12,6 +12,8 @@ from segvote.method.hypotheses import VoteParams
 from segvote.selection import DEFAULT_EXTENT
 from segvote.voters import METHOD
 
+# How many images vote: as many as fit into memory, or all.
+AUTO, ALL = "auto", "all"
 CONTRAST = "contrast"  # prefers segments of unusual local contrast
 # Level of detail to the longest side of the network's input in pixels; None: that of the features.
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CONTRAST: 896}
@@ -58,6 +60,9 @@ class Settings:
     refine : str
         A network that redraws the regions of masks, ``mobile-sam`` or ``sam:ENCODER.onnx,DECODER.onnx``; empty: none.
         It runs on the device of the features.
+    vote_on : str
+        How many images vote, the others are predicted: ``auto`` (as many as fit into memory), ``all``, or a number; see
+        `segvote.pipeline.sample`.
     seed : int
         Seed of random numbers (codebooks).
     label : str
@@ -99,6 +104,7 @@ class Settings:
     draw: str = "auto"
     objects: str = "auto"
     refine: str = ""
+    vote_on: str = AUTO
     seed: int = 0
     label: str = "object"
     frames: str = "auto"
@@ -110,7 +116,11 @@ class Settings:
     feature_options: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields for a record; `vote_on` only where it was chosen, because by default it changes no result."""
+        data = asdict(self)
+        if self.vote_on == AUTO:
+            del data["vote_on"]
+        return data
 
 
 def read_settings(data: Any, where: object) -> Settings:

@@ -83,13 +83,29 @@ def list_all_bags(with_folder: Path, without_folder: Path, settings: Settings = 
         raise BadInputError(f"*with* and *without* are the same folder, {one}; sort the images into two folders")
     if one in other.parents or other in one.parents:
         raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
-    return [*_list_folder(WITH, with_folder, settings), *_list_folder(WITHOUT, without_folder, settings)]
+    both = (*_list_folder(WITH, with_folder, settings), *_list_folder(WITHOUT, without_folder, settings))
+    return list(map(hash_bag, both))
 
 
 def list_unsorted_bags(folder: Path, settings: Settings = Settings()) -> list[Bag]:
     """All images and videos of a folder of unknown content: no bag label, none in their names."""
+    return list(map(hash_bag, list_unread_bags(folder, settings)))
+
+
+def list_unread_bags(folder: Path, settings: Settings = Settings()) -> list[Bag]:
+    """As `list_unsorted_bags`, without the digests, for which every file is read; see `hash_bag`."""
     _check_folder(folder)
     return [replace(bag, name=bag.name.removeprefix("/")) for bag in _list_folder("", folder, settings)]
+
+
+def hash_bag(bag: Bag) -> Bag:
+    """The bag with the digest of its content, or with a problem where it cannot be read."""
+    if bag.problem:
+        return bag
+    try:
+        return replace(bag, digest=hash_video(bag.path))
+    except UnreadableImageError as error:
+        return replace(bag, problem=str(error))
 
 
 def _check_folder(folder: Path) -> None:
@@ -101,7 +117,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _list_folder(bag_label: str, folder: Path, settings: Settings) -> list[Bag]:
-    """All bags of a folder, sorted by name; a folder without any is an error that names the files there."""
+    """All bags of a folder without digests, by name; a folder without any is an error that names the files there."""
     for name, value, known in (("pages", settings.pages, PAGES), ("window", settings.window, WINDOWS)):
         if value not in known:
             raise BadInputError(f"{name} must be one of {', '.join(known)}; got {value!r}")
@@ -136,7 +152,4 @@ def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> 
         if page.suffix.lower() in ANIMATED_EXTENSIONS and not is_video(page) and (n_frames := count_frames(page)) > 1:
             warning = f"{path}: only the first frame of {n_frames} was read; save the frames as pictures or a video"
         source = page if is_video(page) else choose_window(page, settings.window)
-        try:
-            yield Bag(name, bag_label, source, hash_video(source), warning=warning)
-        except UnreadableImageError as error:
-            yield Bag(name, bag_label, source, "", str(error))
+        yield Bag(name, bag_label, source, "", warning=warning)

@@ -28,6 +28,7 @@ from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS
 from segvote.voters.options import check_options
 
+EXTRACT = "segment and extract features"
 # Every n-th frame of a video is used to learn words.
 LEARNED_EVERY = 10
 
@@ -77,7 +78,7 @@ def extract_bags(
         return list(known.values())
     videos = [make_segments_key(bag, settings) for bag in missing if bag.is_video and not bag.problem]
     with run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
-        for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
+        for one in run_on_all(bag_extractor, missing, resources, EXTRACT):
             known[one.name] = one
     return [known[bag.name] for bag in bags]
 
@@ -114,13 +115,18 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
 def keep_readable(segmented: Sequence[Bag], strict: bool) -> list[Bag]:
     """Images that could be read, at least one of each kind; with `strict` an unreadable image is an error."""
     check_strict(segmented, strict)
-    good = [one for one in segmented if not one.problem]
+    good = keep_good(segmented)
     for bag_label in (WITH, WITHOUT):
         if not any(one.bag_label == bag_label for one in good):
             bad = (one.problem for one in segmented if one.problem and one.bag_label == bag_label)
             reason = next(bad, "there is none")
             raise BadInputError(f"no *{bag_label}* image is left that can be read; the first reason: {reason}")
     return good
+
+
+def keep_good(segmented: Sequence[Bag]) -> list[Bag]:
+    """Images that could be read."""
+    return [one for one in segmented if not one.problem]
 
 
 def check_strict(segmented: Sequence[Bag], strict: bool) -> None:
