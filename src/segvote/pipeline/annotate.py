@@ -32,7 +32,7 @@ from segvote.pipeline.lessons import estimate_others
 from segvote.pipeline.looks import choose_look, list_levels
 from segvote.pipeline.model import write_model
 from segvote.pipeline.opening import open_folder
-from segvote.pipeline.prepare import check_names, extract_bags, keep_readable, list_problems
+from segvote.pipeline.prepare import check_names, extract_bags, keep_readable, list_and_extract, list_problems
 from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, join_frames, keep_neighbours, load_method
 from segvote.pipeline.workers import Resources
 from segvote.pipeline.write import list_lost, list_tasks, renew_problems, write_pictures, write_votes
@@ -61,9 +61,11 @@ def annotate_folders(
     job = Job(run, inputs, settings, resources, check_label_maps(segments), strict)
     refuse_inside(out, [with_folder, without_folder])
     check_owner(run, inputs)
-    bags = list_bags(Path(with_folder), Path(without_folder), settings)
+    folders = Path(with_folder), Path(without_folder)
+    bags = None if resources.tasks else list_bags(*folders, settings)
     with run.lock():
         check_owner(run, inputs)  # another process may have written to it meanwhile
+        bags = job.list_stored(*folders) if bags is None else bags
         return job.carry_out(bags) if masks is None else job.carry_out_with_masks(bags, masks)
 
 
@@ -150,6 +152,16 @@ class Job:
         self.levels = [(level, check_names(level)) for level in list_levels(settings)]
         self._extracted: dict[str, list[Bag]] = {}
 
+    def list_stored(self, with_folder: Path, without_folder: Path) -> list[Bag]:
+        """The bags of folders in a store with their segments and features; the run is claimed there first."""
+        if not self.run.record_path.exists():
+            self.run.write_record(make_record(self.inputs, self.settings, ""))
+            self.resources.save()
+        level, extractor = self.levels[0]
+        return list_and_extract(
+            self.run, with_folder, without_folder, level, extractor, self.resources, self.label_maps
+        )
+
     def carry_out(self, bags: Sequence[Bag]) -> Run:
         """Segment, extract features, vote, decide and write all bags, in their order."""
         if not self.run.record_path.exists():
@@ -206,6 +218,8 @@ class Job:
         good = keep_readable(segmented, self.strict)
         # With the requested settings, not those of the level: another command may have to continue.
         run.write_record(make_record(self.inputs, self.settings, make_result_key(level, good, corrections)))
+        paths = [(run.segments_path(bag.segments_key), run.features_path(bag.features_key)) for bag in good]
+        self.resources.fetch([path for pair in paths for path in pair])
         with run.time_step("gather"):
             inputs = open_folder(run, level, extractor, good, corrections, resources=self.resources)
         with run.time_step("vote"):
@@ -275,6 +289,7 @@ def write_run(run_vote: RunVote, inputs: Inputs, problems: Sequence[Problem], re
         # By the default extent: the same for every extent that is chosen.
         usual = list_tasks(bags, opened.table.areas, run_vote.default, run_vote.excluded, opened.corrections)
         drawing = fetch_drawing(run, usual, settings, resources)
+        resources.save()
         records, unwritten = write_pictures(run, tasks, settings, drawing, resources)
     with run.time_step("model"):
         write_model(run_vote, extent)

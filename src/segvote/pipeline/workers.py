@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -32,6 +33,21 @@ PATIENCE = 30
 MIN_PARALLEL = 4
 
 
+Start = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
+
+
+class Tasks(Protocol):
+    """The tasks of a run whose folders lie in a store; see `segvote.pipeline.stored`."""
+
+    is_shared: bool  # whether other processes can read the store
+
+    def run_all(self, function: Callable[[Any], Any], items: Sequence[Any], start: Start) -> Iterator[Any]: ...
+
+    def save(self) -> None: ...
+
+    def fetch(self, paths: Sequence[Path]) -> None: ...
+
+
 @dataclass(frozen=True)
 class Resources:
     """Processes and progress of one call; they do not change results."""
@@ -40,6 +56,17 @@ class Resources:
     # Address of a Dask scheduler whose workers are used instead; they see the folders under the same paths.
     scheduler: str | None = None
     progress: Progress = ignore_progress
+    tasks: Tasks | None = None  # where all folders lie in stores
+
+    def save(self) -> None:
+        """Send what was written so far to the store, if the run lies in one."""
+        if self.tasks is not None:
+            self.tasks.save()
+
+    def fetch(self, paths: Sequence[Path]) -> None:
+        """Fetch files that are read next, many at a time, if the run lies in a store."""
+        if self.tasks is not None:
+            self.tasks.fetch(paths)
 
 
 def run_on_all(
@@ -56,7 +83,13 @@ def run_on_all(
     """
     report = resources.progress if step else ignore_progress
     report(step, 0, len(items))
-    for done, result in enumerate(_start(function, items, resources, in_threads), start=1):
+
+    def start(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        return _start(function, items, resources, in_threads)
+
+    tasks = resources.tasks
+    results = start(function, items) if tasks is None else tasks.run_all(function, items, start)
+    for done, result in enumerate(results, start=1):
         yield result
         report(step, done, len(items))
 
@@ -64,6 +97,8 @@ def run_on_all(
 def _start(
     function: Callable[[Item], Result], items: Sequence[Item], resources: Resources, in_threads: bool
 ) -> Iterator[Result]:
+    if resources.tasks is not None and not resources.tasks.is_shared:
+        return map(function, items)
     if resources.scheduler is not None and items:
         return _run_dask(function, items, resources.scheduler)
     if in_threads:
