@@ -26,7 +26,7 @@ from segvote.io.files import hold_folder, open_scratch, write_text
 from segvote.io.leases import Lease, hold_lease
 from segvote.io.objects import BATCH, Store, StoreError, is_placeholder, is_transient, write_placeholder
 from segvote.io.picture_formats import split_view
-from segvote.io.stores import LocalCopy, name_path_or_uri
+from segvote.io.stores import LocalCopy
 from segvote.pipeline.extract import BagExtractor, make_segments_key
 from segvote.pipeline.write import MaskWriter, WriteTask, WrittenMask
 from segvote.progress import Progress
@@ -227,7 +227,14 @@ class StoredRun:
         segments = item.record.segments if isinstance(item, WriteTask) else getattr(item, "segments_key", "")
         files = tuple(self._segments.get(segments, ())) if segments else ()
         record, key = self._name_record(function, item, images)
-        return StoredItem(item, root, images, name_path_or_uri(root), files, record, key)
+        return StoredItem(item, root, images, self._name_uri(root), files, record, key)
+
+    def _name_uri(self, folder: Path) -> str:
+        """Address of a folder of images."""
+        [(copy, below)] = [
+            (one, folder.relative_to(one.path)) for one in self.inputs if folder.is_relative_to(one.path)
+        ]
+        return "/".join([copy.uri, *below.parts])
 
     def _name_record(self, function: Any, item: Any, images: Sequence[str]) -> tuple[str, str]:
         """Name and key of the record of a task; both empty where none is kept."""
