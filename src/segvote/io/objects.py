@@ -96,6 +96,16 @@ class Store:
             except FileNotFoundError:
                 return None
 
+    def read_many(self, names: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+        """Names and bytes of objects, many at a time."""
+        files, root = self.open()
+        for batch in _split_batches(names):
+            paths = [_join(root, name) for name in batch]
+            with self.explain("read"):
+                found = retry(partial(files.cat_ranges, paths, None, None, on_error="return"))
+            for name, data in zip(batch, found, strict=True):
+                yield name, self.read(name) if isinstance(data, BaseException) else bytes(data)
+
     def write(self, name: str, data: bytes) -> None:
         """Write an object."""
         files, root = self.open()

@@ -25,6 +25,7 @@ from segvote.io.files import hold_folder, write_text
 from segvote.io.objects import Store, Version, is_hidden, is_placeholder, stamp, write_placeholder
 from segvote.progress import Progress, ignore_progress
 
+CORRECTIONS = "review.sqlite"  # the only file of a run that no command can make again
 RECORDS = ("run.json", "classes.json", "predictions.json")  # a folder that has its record is complete: sent last
 
 
@@ -78,6 +79,8 @@ class LocalCopy:
         """Make the copy equal to the store, unless it holds unsent work; names that are left there get placeholders."""
         listed = self.listed = self.store.list()
         has_work = self._has_work()
+        if not has_work and self.unsent.exists():
+            self._check_corrections()
         if has_work and is_left is None:
             return
         left = {name for name in listed if is_left is not None and is_left(name)}
@@ -131,6 +134,15 @@ class LocalCopy:
         self._mark_unsent()
         yield
         self.unsent.unlink()
+
+    def _check_corrections(self) -> None:
+        """Refuse to replace corrections that were not sent by those of another machine."""
+        for name, path in self._list_copy().items():
+            if path.name == CORRECTIONS and not _is_same(path, self.listed.get(name)):
+                raise BadInputError(
+                    f"{path} holds corrections that were not sent, and another machine has changed {self.uri} since; "
+                    "move that file away to go on with the run in the store"
+                )
 
     def _mark_unsent(self) -> None:
         write_text(self.unsent, self._format_records())

@@ -253,14 +253,12 @@ class StoredRun:
 
     def _find_done(self, packed: Sequence[StoredItem[Any]]) -> dict[str, Done]:
         """Name to record of the tasks that are done."""
-        found = {}
-        for one in packed:
-            if one.record in self._records:
-                data = self.out.store.read(f"{DONE}/{one.record}")
-                with contextlib.suppress(msgspec.DecodeError):  # one that cannot be read is written again
-                    done = msgspec.json.decode(data or b"", type=Done)
-                    if done.key == one.key and self._names.issuperset(done.files):
-                        found[one.record] = done
+        found, keys = {}, {one.record: one.key for one in packed if one.record in self._records}
+        for record, data in Store(f"{self.out.uri}/{DONE}").read_many([*keys]):
+            with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError):  # it is written again
+                done = msgspec.json.decode(data or b"", type=Done)
+                if done.key == keys[record] and self._names.issuperset(done.files):
+                    found[record] = done
         return found
 
     def _note(self, outcome: Outcome, given: StoredItem[Any]) -> None:

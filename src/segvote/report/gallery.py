@@ -26,6 +26,8 @@ from segvote.types import WITH
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
 # Reading, scaling and writing pictures releases the GIL.
 N_THREADS = os.cpu_count() or 1
+# Images that are read at once: none are once the page is full.
+CHUNK, NO_PICTURES = 64, ["", "", ""]
 
 
 def sort_bags(bags: Sequence[BagRecord]) -> list[int]:
@@ -53,12 +55,15 @@ def list_cards(run: Run, n_objects: Mapping[int, int]) -> Iterator[str]:
     size, share = choose_size(len(run)), PAGE_BYTES // len(run)
     order, spent = sort_bags(run.bags), 0
     with ThreadPoolExecutor(N_THREADS) as pool:
-        triplets = pool.map(lambda index: format_triplet(run, index, size, share), order)
-        for rank, (index, made) in enumerate(zip(order, triplets, strict=True)):
-            triplet = made if spent < PAGE_BYTES else ["", "", ""]
-            spent += sum(map(len, triplet))
-            film = format_film(run, run.bags[index])
-            yield format_card(run.bags[index], triplet, rank, film, n_objects.get(index))
+        for start in range(0, len(order), CHUNK):
+            some = order[start : start + CHUNK] if spent < PAGE_BYTES else []
+            triplets = pool.map(lambda index: format_triplet(run, index, size, share), some)
+            for rank, index in enumerate(order[start : start + CHUNK], start=start):
+                made = next(triplets, NO_PICTURES)
+                triplet = made if spent < PAGE_BYTES else NO_PICTURES
+                spent += sum(map(len, triplet))
+                film = format_film(run, run.bags[index])
+                yield format_card(run.bags[index], triplet, rank, film, n_objects.get(index))
 
 
 def format_card(bag: BagRecord, triplet: Sequence[str], rank: int, film: str = "", n_objects: int | None = None) -> str:
