@@ -40,7 +40,7 @@ OPTIONS = ("--features", "color", "--n-segments", "20", "--size", "96", "--draw"
 N_IMAGES, N_WORKERS = 2_000, (1, 2, 4)
 SIZES = (1_000, 10_000)
 N_FAULTY, FAILING, KILL_EVERY = 400, 0.05, 5.0  # images; share of requests; seconds
-QUICK_SHARE = 20
+QUICK_IMAGES, QUICK_SIZES, QUICK_FAULTY = 100, (200, 1_000), 100
 SAME = ("annotations.coco.json", "features/", "heatmaps/", "masks/", "model/", "segments/", "votes/")
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "made",
@@ -271,21 +271,21 @@ def measure_run(scratch: Path, folder: Path, n_images: int, n_workers: int) -> d
     return figures
 
 
-def measure_workers(given: Given, n_images: int = N_IMAGES) -> dict[str, Any]:
-    n_images = n_images // QUICK_SHARE if given.quick else n_images
+def measure_workers(given: Given) -> dict[str, Any]:
+    n_images = QUICK_IMAGES if given.quick else N_IMAGES
     folder = make_images(given.scratch, n_images)
     runs = {f"{n}_workers": measure_run(given.scratch, folder, n_images, n) for n in N_WORKERS}
     return {"n_images": n_images, **runs}
 
 
 def measure_memory(given: Given) -> dict[str, Any]:
-    sizes = [size // QUICK_SHARE if given.quick else size for size in SIZES]
+    sizes = QUICK_SIZES if given.quick else SIZES
     return {f"{n}_images": measure_run(given.scratch, make_images(given.scratch, n), n, 1) for n in sizes}
 
 
 def measure_faults(given: Given) -> dict[str, Any]:
     """Workers and client killed, requests failing; the command is repeated until it ends well."""
-    n_images = N_FAULTY // 4 if given.quick else N_FAULTY
+    n_images = QUICK_FAULTY if given.quick else N_FAULTY
     folder = make_images(given.scratch, n_images)
     with open_cluster(given.scratch, 2, FAILING) as cluster:
         upload(folder)

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 import tifffile
+from PIL import Image
 
 import segvote
 from segvote.errors import BusyRunError, SegvoteError, UnwritableFileError
@@ -146,6 +147,35 @@ def test_a_codebook_is_learned_from_images_in_a_store(memory, scenes, tmp_path):
     annotate(memory, words)
     segvote.annotate(scenes / "with", scenes / "without", tmp_path / "here", words, n_jobs=1)
     assert read_run(memory) == read_folder(tmp_path / "here")
+
+
+def test_a_repeated_call_follows_the_folders(memory, scenes, tmp_path, elsewhere):
+    annotate(memory)
+    Store(memory).delete(NAMES[2])
+    Store(memory).write("with/new.png", (scenes / NAMES[2]).read_bytes())
+    Store(memory).delete(NAMES[4])
+    elsewhere()
+    assert len(annotate(memory)) == 11
+    for name in ("with", "without"):
+        Store(f"{memory}/{name}").get([*Store(f"{memory}/{name}").list()], tmp_path / "now" / name)
+    segvote.annotate(tmp_path / "now/with", tmp_path / "now/without", tmp_path / "here", QUICK, n_jobs=1)
+    found, expected = read_run(memory), read_folder(tmp_path / "here")
+    assert {name for name in found if not name.startswith(("segments", "features"))} == {
+        name for name in expected if not name.startswith(("segments", "features"))
+    }
+    assert all(found[name] == expected[name] for name in expected)
+
+
+def test_label_maps_of_the_user_replace_the_segmenter(disk, scenes, tmp_path):
+    for path in [*(scenes / "with").iterdir(), *(scenes / "without").iterdir()]:
+        labels = np.repeat(np.arange(6, dtype=np.uint8).reshape(2, 3), 60, axis=0).repeat([50, 50, 60], axis=1)
+        (tmp_path / "maps" / path.parent.name).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(labels).save(tmp_path / "maps" / path.parent.name / path.name)
+    segvote.annotate(
+        scenes / "with", scenes / "without", tmp_path / "here", QUICK, segments=tmp_path / "maps", n_jobs=1
+    )
+    annotate(disk, segments=tmp_path / "maps")
+    assert read_run(disk) == read_folder(tmp_path / "here")
 
 
 # Faults ---------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from segvote import __version__
 from segvote.errors import BadInputError, UnwritableFileError
 from segvote.inputs.bags import Bag, Source
 from segvote.io.files import hold_folder, open_scratch, write_text
@@ -238,11 +239,13 @@ class StoredRun:
 
     def _name_record(self, function: Any, item: Any, images: Sequence[str]) -> tuple[str, str]:
         """Name and key of the record of a task; both empty where none is kept."""
+        if getattr(_find_extractor(function), "label_maps", None) is not None:
+            return "", ""
         if isinstance(item, Source):
             versions = [copy.listed.get(name) for copy in self.inputs if copy.path == item.folder for name in images]
             key = _make_key("source", images=images, label=item.bag_label, versions=versions, **_name_task(function))
             return f"{key}.json", key
-        if isinstance(function, BagExtractor) and function.label_maps is None and item.digest:
+        if isinstance(function, BagExtractor) and item.digest:
             segments = make_segments_key(item, function.settings)
             key = _make_key("bag", name=item.name, segments=segments, features=function.name_features(segments))
             return f"{key}.json", key
@@ -278,6 +281,12 @@ class StoredRun:
                 self._segments[name.split("/")[1].partition(".")[0]].append(name)
 
 
+def _find_extractor(function: Any) -> BagExtractor | None:
+    """The extractor of a task on a source or a bag."""
+    parts = function.args if isinstance(function, partial) else [function]
+    return next((one for one in parts if isinstance(one, BagExtractor)), None)
+
+
 def _name_task(function: Any) -> dict[str, Any]:
     """What the bags of a source depend on, besides its content; `function` is `extract_source` with its parameters."""
     settings, extractor = function.args
@@ -297,6 +306,7 @@ def _hash_task(writer: MaskWriter, task: WriteTask) -> str:
     """Hash of all that the mask and the heat map of an image depend on."""
     selection = {name: [str(array.dtype), array.tolist()] for name, array in vars(task.selection).items()}
     return make_key(
+        version=__version__,
         record=msgspec.to_builtins(task.record),
         selection=selection,
         heat=task.heat.tolist(),
