@@ -234,11 +234,11 @@ def annotate_here(folder: Path, out: Path) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in found.items() if name.startswith(SAME)}
 
 
-def count_differences(expected: dict[str, bytes]) -> int:
+def list_differences(expected: dict[str, bytes]) -> list[str]:
     """Files of the run in the store that are missing, too many, or have other bytes."""
     store = Store("s3://bench/out")
-    names = {name for name in store.list() if name.startswith(SAME)}
-    return len(names ^ expected.keys()) + sum(store.read(name) != expected[name] for name in names & expected.keys())
+    found = dict(store.read_many([name for name in store.list() if name.startswith(SAME)]))
+    return sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
 
 
 def show_log(cluster: Cluster) -> str:
@@ -248,7 +248,7 @@ def show_log(cluster: Cluster) -> str:
 # Parts ----------------------------------------------------------------------------------------------------------------
 
 
-def measure_run(scratch: Path, folder: Path, n_images: int, n_workers: int) -> dict[str, float]:
+def measure_run(scratch: Path, folder: Path, n_images: int, n_workers: int) -> dict[str, Any]:
     """One run with some workers: CPU seconds, bytes, memory."""
     with open_cluster(scratch, n_workers) as cluster:
         upload(folder)
@@ -257,7 +257,7 @@ def measure_run(scratch: Path, folder: Path, n_images: int, n_workers: int) -> d
         if not is_done:
             raise RuntimeError(show_log(cluster))
         seconds = cluster.read_worker_seconds()
-        figures = {
+        figures: dict[str, Any] = {
             "images_per_worker_second": n_images / seconds,
             "worker_seconds_per_image": seconds / n_images,
             "store_seconds_per_image": (read_seconds(cluster.store.pid or 0) - began) / n_images,
@@ -266,7 +266,7 @@ def measure_run(scratch: Path, folder: Path, n_images: int, n_workers: int) -> d
             "scheduler_peak_mb": read_peak_of(cluster.scheduler.pid or 0),
             "client_peak_mb": peak,
         }
-        figures["differences"] = count_differences(annotate_here(folder, scratch / f"here-{n_images}"))
+        figures["differences"] = list_differences(annotate_here(folder, scratch / f"here-{n_images}"))
     shutil.rmtree(scratch / f"cache-{n_images}-{n_workers}")
     return figures
 
@@ -317,7 +317,7 @@ def measure_faults(given: Given) -> dict[str, Any]:
             "refused_by_lease": show_log(cluster).count("another machine is writing"),
             "workers_killed": cluster.n_killed,
             "finished": is_done,
-            "differences": count_differences(annotate_here(folder, given.scratch / "here")),
+            "differences": list_differences(annotate_here(folder, given.scratch / "here")),
         }
 
 

@@ -1,4 +1,4 @@
-"""A parallel map by joblib: the same function on many items, in processes, in threads, or by workers of Dask.
+"""A parallel map: the same function on many items, in processes (joblib), in threads, or by workers of Dask.
 
 Results come in the order of the items; the work of a killed worker is done again.
 """
@@ -29,6 +29,10 @@ N_JOBS = 2
 MAX_RESTARTS = 3
 # Seconds until a scheduler, or its first worker, has to answer.
 PATIENCE = 30
+# Items that are submitted to Dask for each thread of its workers.
+AHEAD = 4
+# Items from one count of these threads to the next.
+COUNT_EVERY = 32
 # Below this many items, starting processes costs more than it saves.
 MIN_PARALLEL = 4
 
@@ -152,14 +156,16 @@ def _call_in(folder: str, function: Callable[[Item], Result], item: Item) -> Res
 
 
 def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], scheduler: str) -> Iterator[Result]:
-    from joblib import Parallel, delayed, parallel_config
-
     with _connect(scheduler) as client:
-        # The function may hold a network: it is sent to each worker once.
-        with parallel_config(backend="dask", client=client, scatter=[function]):
-            pool: Any = Parallel(return_as="generator")
+        from distributed import KilledWorker
+
         try:
-            yield from pool(delayed(_call_alone)(function, item) for item in items)
+            yield from _submit_all(client, function, items)
+        except KilledWorker as error:
+            raise SegvoteError(
+                f"several workers of {scheduler} died at the same item; they may lack memory: start them with more, "
+                "and repeat the command, which continues where it was"
+            ) from error
         except Exception as error:
             if client.status == "running":
                 raise
@@ -167,6 +173,27 @@ def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], schedul
                 f"the Dask scheduler at {scheduler} does not answer any more; start it again and repeat the command, "
                 "which continues where it was"
             ) from error
+
+
+def _submit_all(client: Any, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Submit a few items for each thread of the workers at a time, so that the graph of tasks stays small."""
+    waiting: deque[Any] = deque()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        # The function may hold a network: as a task it is sent to each worker once, and again if the worker dies.
+        shared = client.submit(_return, function, pure=False)
+    for number, item in enumerate(items):
+        if number % COUNT_EVERY == 0:  # workers come and go
+            most = AHEAD * max(1, sum(client.nthreads().values()))
+        waiting.append(client.submit(_call_alone, shared, item, pure=False))
+        while len(waiting) >= most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _return(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    return function
 
 
 def _connect(scheduler: str) -> Any:
