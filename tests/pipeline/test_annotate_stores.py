@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import shutil
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from typer.testing import CliRunner
 
 import segvote
 from segvote.cli.app import load_commands
-from segvote.errors import BadInputError, UnwritableFileError
+from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.inputs.bags import Source
+from segvote.io.leases import Lease
+from segvote.io.objects import Store
 from segvote.io.stores import CACHE_VARIABLE, find_local_path
 from segvote.pipeline.stored import StoredTask
 from segvote.pipeline.write import WriteTask
@@ -231,6 +234,8 @@ def bucket(scenes, monkeypatch):
         "AWS_ENDPOINT_URL": address,
     }.items():
         monkeypatch.setenv(name, value)
+    # Servers of one process share their buckets.
+    urllib.request.urlopen(urllib.request.Request(f"{address}/moto-api/reset", method="POST")).close()
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     fsspec.filesystem("s3").mkdir("photos")
     upload(scenes, "s3://photos")
@@ -243,6 +248,30 @@ def test_a_run_in_s3_has_the_bytes_of_one_on_disk(bucket, finished_run):
     check_bytes(bucket, finished_run)
     with pytest.raises(BadInputError, match="no-such-bucket"):
         segvote.annotate("s3://no-such-bucket/with", f"{bucket}/without", f"{bucket}/other", QUICK)
+
+
+def test_one_of_two_machines_takes_a_lease_in_s3(bucket):
+    store = Store(f"{bucket}/out")
+    assert store.create("a", b"1") and store.create("a", b"1") and not store.create("a", b"2")
+    assert store.read("a") == b"1" and store.read("none") is None
+    lease = Lease(store, "one")
+    lease.take()
+    with pytest.raises(BusyRunError, match="another machine is writing"):
+        Lease(store, "other").take()
+    lease.renew()
+    lease.check()
+    lease.give_back()
+    Lease(store, "other").take()
+
+
+def test_wrong_credentials_for_s3_are_one_line(bucket, monkeypatch, tasks):
+    def refuse(files, *given, **options):
+        raise type("NoCredentialsError", (Exception,), {"__module__": "botocore.exceptions"})("Unable to locate")
+
+    monkeypatch.setattr(fsspec.get_filesystem_class("s3"), "find", refuse)
+    with pytest.raises(BadInputError, match=f"cannot read {bucket}/with .NoCredentialsError: Unable to locate"):
+        annotate(bucket)
+    assert not tasks
 
 
 def test_an_s3_server_that_is_not_there_is_one_line(monkeypatch):

@@ -261,6 +261,20 @@ def test_a_file_deleted_in_the_store_is_made_again(memory, finished_run, elsewhe
     assert read_run(memory) == expected
 
 
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"key": 1}', "values"])
+def test_a_damaged_record_is_written_again(damage, memory, finished_run, elsewhere):
+    annotate(memory)
+    records = Store(f"{memory}/out/.done")
+    for name in records.list():
+        data = records.read(name)
+        if isinstance(damage, str):
+            data = data.replace(b'"path":"', b'"path":"../').replace(b'"result":[0', b'"result":["0')
+        records.write(name, damage if isinstance(damage, bytes) else data)
+    elsewhere()
+    annotate(memory)
+    assert read_run(memory) == read_folder(finished_run.folder.path)
+
+
 def test_a_store_that_refuses_writing_is_one_line(memory, monkeypatch):
     monkeypatch.setattr(StoredTask, "_work", lambda *given: pytest.fail("work was begun"))
     refuse = make_failing("pipe_file", lambda verb, path: PermissionError("Access Denied"))

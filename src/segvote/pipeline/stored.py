@@ -25,6 +25,7 @@ from segvote.errors import BadInputError, UnwritableFileError
 from segvote.inputs.bags import Bag, Source
 from segvote.io.files import hold_folder, open_scratch, write_text
 from segvote.io.leases import Lease, hold_lease
+from segvote.io.names import check_name
 from segvote.io.objects import BATCH, Store, StoreError, is_placeholder, is_transient, write_placeholder
 from segvote.io.picture_formats import split_view
 from segvote.io.stores import LocalCopy
@@ -143,17 +144,20 @@ def restore_result(result: Any, images: Path, given: StoredItem[Any]) -> Any:
 def dump_result(result: Any, root: Path) -> Any:
     """A result as JSON knows it; paths are those below the folder of the images."""
     if isinstance(result, WrittenMask):
-        return result._asdict()
+        return result
     bags = result if isinstance(result, list) else [result]
     return [{**asdict(bag), "path": bag.path.relative_to(root).as_posix()} for bag in bags]
 
 
 def load_result(data: Any, given: StoredItem[Any]) -> Any:
-    """The result that `dump_result` wrote, for an item of now."""
+    """The result that `dump_result` wrote, for an item of now; `ValueError` where it cannot be one."""
     if isinstance(given.item, WriteTask):
-        return WrittenMask(data["area"], tuple(tuple(shapes) for shapes in data["shapes"]), data["problem"])
-    bags = [Bag(**{**one, "path": given.root / one["path"]}) for one in data]
-    return bags if isinstance(given.item, Source) else replace(bags[0], bag_label=given.item.bag_label)
+        return msgspec.convert(data, WrittenMask)
+    found = msgspec.convert(data, list[Bag], dec_hook=lambda kind, path: given.root / check_name(path))
+    if isinstance(given.item, Source):
+        return found
+    [bag] = found
+    return replace(bag, bag_label=given.item.bag_label)
 
 
 def _list_failures(result: Any) -> list[str]:
@@ -192,7 +196,7 @@ class StoredRun:
         outcomes, failed = start(StoredTask(function, self.out.store), missing), []
         for one in packed:
             if one.record in known:
-                yield load_result(known[one.record].result, one)
+                yield known[one.record]
                 continue
             outcome = next(outcomes)
             self._note(outcome, one)
@@ -254,14 +258,14 @@ class StoredRun:
             return f"{name}.json", _make_key("mask", task=_hash_task(function, item))
         return "", ""
 
-    def _find_done(self, packed: Sequence[StoredItem[Any]]) -> dict[str, Done]:
-        """Name to record of the tasks that are done."""
-        found, keys = {}, {one.record: one.key for one in packed if one.record in self._records}
-        for record, data in Store(f"{self.out.uri}/{DONE}").read_many([*keys]):
-            with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError):  # it is written again
+    def _find_done(self, packed: Sequence[StoredItem[Any]]) -> dict[str, Any]:
+        """Name of the record to result of the tasks that are done."""
+        found, recorded = {}, {one.record: one for one in packed if one.record in self._records}
+        for record, data in Store(f"{self.out.uri}/{DONE}").read_many([*recorded]):
+            with contextlib.suppress(ValueError, TypeError):  # a damaged record is written again
                 done = msgspec.json.decode(data or b"", type=Done)
-                if done.key == keys[record] and self._names.issuperset(done.files):
-                    found[record] = done
+                if done.key == recorded[record].key and self._names.issuperset(done.files):
+                    found[record] = load_result(done.result, recorded[record])
         return found
 
     def _note(self, outcome: Outcome, given: StoredItem[Any]) -> None:
