@@ -149,6 +149,14 @@ def test_a_codebook_is_learned_from_images_in_a_store(memory, scenes, tmp_path):
     assert read_run(memory) == read_folder(tmp_path / "here")
 
 
+def test_a_prior_by_contrast_is_that_of_a_disk(memory, scenes, tmp_path):
+    given = {"features": "lite0", "feature_options": {"size": 160}, "detail": "contrast", "draw": "lines"}
+    looks = Settings(**{**vars(QUICK), **given})
+    annotate(memory, looks)
+    segvote.annotate(scenes / "with", scenes / "without", tmp_path / "here", looks, n_jobs=1)
+    assert read_run(memory) == read_folder(tmp_path / "here")
+
+
 def test_a_repeated_call_follows_the_folders(memory, scenes, tmp_path, elsewhere):
     annotate(memory)
     Store(memory).delete(NAMES[2])

@@ -202,10 +202,10 @@ class StoredRun:
             self._note(outcome, one)
             if not outcome.problem:
                 yield outcome.result
-            elif isinstance(one.item, WriteTask):
-                failed.append(f"{one.item.record.name}: {outcome.problem}")
-            else:
+            elif isinstance(one.item, Source) or isinstance(function, BagExtractor):
                 yield _fail(one.item, outcome.problem)
+            else:
+                failed.append(f"{_name_item(one.item)}: {outcome.problem}")
         if failed:
             raise StoreError(_describe_failed(failed))
 
@@ -221,7 +221,9 @@ class StoredRun:
         if names:
             self.out.listed = self.out.store.list()
             for start in range(0, len(names), BATCH):
+                self.progress("get", start, len(names))
                 self.out.get(names[start : start + BATCH])
+            self.progress("get", len(names), len(names))
 
     def _pack(self, function: Any, item: Any) -> StoredItem[Any]:
         path = item.image_path if isinstance(item, WriteTask) else item.path
@@ -320,6 +322,10 @@ def _hash_task(writer: MaskWriter, task: WriteTask) -> str:
         label=writer.settings.label,
         size=writer.settings.size,
     )
+
+
+def _name_item(item: Bag | WriteTask) -> str:
+    return item.record.name if isinstance(item, WriteTask) else item.name
 
 
 def _fail(item: Source | Bag, problem: str) -> Any:
