@@ -140,7 +140,15 @@ def annotate(
     (12, (120, 160))
     """
     with open_call(
-        with_folder, without_folder, segments, masks, out=out, n_jobs=n_jobs, scheduler=scheduler, progress=progress
+        with_folder,
+        without_folder,
+        segments,
+        masks,
+        out=out,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+        sparse=2,
     ) as call:
         shown, absent, label_maps, own_masks = call.inputs
         given = None if own_masks is None else _find_masks(own_masks)

@@ -36,7 +36,15 @@ from segvote.pipeline.looks import choose_look, list_levels
 from segvote.pipeline.model import write_model
 from segvote.pipeline.opening import open_folder
 from segvote.pipeline.others import Others
-from segvote.pipeline.prepare import check_names, extract_bags, keep_good, keep_readable, list_problems
+from segvote.pipeline.prepare import (
+    check_names,
+    extract_bags,
+    keep_good,
+    keep_readable,
+    list_and_extract,
+    list_extracted,
+    list_problems,
+)
 from segvote.pipeline.sample import limit_voters, parse_vote_on, split_bags
 from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, join_frames, keep_neighbours, load_method
 from segvote.pipeline.workers import Resources
@@ -66,9 +74,11 @@ def annotate_folders(
     job = Job(run, inputs, settings, resources, check_label_maps(segments), strict)
     refuse_inside(out, [with_folder, without_folder])
     check_owner(run, inputs)
-    bags = list_bags(Path(with_folder), Path(without_folder), settings)
+    folders = Path(with_folder), Path(without_folder)
+    bags = None if resources.tasks else list_bags(*folders, settings)
     with run.lock():
         check_owner(run, inputs)  # another process may have written to it meanwhile
+        bags = job.list_stored(*folders) if bags is None else bags
         return job.carry_out(bags) if masks is None else job.carry_out_with_masks(bags, masks)
 
 
@@ -165,6 +175,16 @@ class Job:
         self.n_asked = parse_vote_on(settings.vote_on)
         self._extracted: dict[str, dict[str, Bag]] = {}
 
+    def list_stored(self, with_folder: Path, without_folder: Path) -> list[Bag]:
+        """The bags of folders in a store with their segments and features; the run is claimed there first."""
+        if not self.run.record_path.exists():
+            self.run.write_record(make_record(self.inputs, self.settings, ""))
+            self.resources.save()
+        level, extractor = self.levels[0]
+        return list_and_extract(
+            self.run, with_folder, without_folder, level, extractor, self.resources, self.label_maps
+        )
+
     def carry_out(self, bags: Sequence[Bag]) -> Run:
         """Segment, extract features, vote, decide and write all bags, in their order."""
         if not self.run.record_path.exists():
@@ -184,7 +204,8 @@ class Job:
             if neighbours is not None:
                 keep_neighbours(self.run, run_vote.inputs.bags, run_vote.inputs.settings, neighbours)
             self._write(run_vote, sample)
-            if not sample.others:  # the sample is chosen by the features of the first look
+            # The sample is chosen by the features of the first look, and what is done in a store is known by them.
+            if not sample.others and self.resources.tasks is None:
                 self._remove_other_looks(run_vote.inputs.settings)
         return Run(self.run.path)
 
@@ -224,6 +245,7 @@ class Job:
         level, extractor = self.levels[0]
         segmented = self._extract(bags, level, extractor)
         good = keep_readable(segmented, self.strict)
+        self.resources.fetch(list_extracted(self.run, good))
         if n_voters is None:
             n_voters = self._find_known() or limit_voters(good, extractor.n_dims)
         voters, others = split_bags(self.run, good, extractor, level, n_voters, set(corrections.list_images()))
@@ -267,6 +289,7 @@ class Job:
         # With the requested settings, not those of the level: another command may have to continue.
         key = make_result_key(level, good, corrections)
         run.write_record(make_record(self.inputs, self.settings, key, vote_on=sample.n_voters))
+        self.resources.fetch(list_extracted(run, good))
         with run.time_step("gather"):
             inputs = open_folder(run, level, extractor, good, corrections, resources=self.resources)
         with run.time_step("vote"):
@@ -341,6 +364,7 @@ def write_run(
         drawing = fetch_drawing(
             run, list_tasks(bags, opened.table.areas, run_vote.default, *voted), settings, resources
         )
+        resources.save()
     with run.time_step("model"):
         write_model(run_vote, extent)
     with run.time_step("masks"):

@@ -25,7 +25,7 @@ from segvote.io.shards import read_shard, write_shard
 from segvote.io.tables import convert_record
 from segvote.pipeline.extract import FEATURES_VERSION, SEGMENTS_VERSION
 from segvote.pipeline.predictor import Choice, Predictor
-from segvote.pipeline.prepare import EXTRACT
+from segvote.pipeline.prepare import EXTRACT, list_extracted
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.video.tubes import number_tubes
 from segvote.pipeline.workers import Resources
@@ -84,6 +84,7 @@ class BlockWriter:
     def write(self, bags: Sequence[Bag], resources: Resources) -> list[Row]:
         """One row for each bag; those with a problem are passed on."""
         good = [bag for bag in bags if not bag.problem]
+        resources.fetch(list_extracted(self.target, good))
         choices = list(self._choose(good))
         tasks = [self._make_task(bag, choice) for bag, choice in zip(good, choices, strict=True)]
         model = self.predictor.model

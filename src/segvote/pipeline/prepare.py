@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,13 @@ import numpy as np
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features import FeatureExtractor, make_features
 from segvote.features.networks.sam import Sam
-from segvote.inputs.bags import Bag, Problem
+from segvote.inputs.bags import Bag, Problem, Source, list_bags
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
 from segvote.io.video.reading import VideoStream
 from segvote.masks import OBJECTS, WAYS
 from segvote.method.threshold import DECISIONS
-from segvote.pipeline.extract import BagExtractor, make_segments_key
+from segvote.pipeline.extract import BagExtractor, extract_source, make_segments_key
 from segvote.pipeline.video.extract import report_key_frames
 from segvote.pipeline.workers import Resources, run_on_all
 from segvote.progress import Progress, count_along
@@ -72,7 +73,8 @@ def extract_bags(
     if words is None:
         words = learn_words(run, bags, settings, extractor, resources.progress)
     bag_extractor = BagExtractor(run, settings, extractor, words, label_maps)
-    known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
+    find = bag_extractor.find if resources.tasks is None else partial(_find_extracted, bag_extractor)
+    known = {bag.name: found for bag in bags if (found := find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
     if not missing:
         return list(known.values())
@@ -81,6 +83,41 @@ def extract_bags(
         for one in run_on_all(bag_extractor, missing, resources, EXTRACT):
             known[one.name] = one
     return [known[bag.name] for bag in bags]
+
+
+def list_and_extract(
+    run: RunFolder,
+    with_folder: Path,
+    without_folder: Path,
+    settings: Settings,
+    extractor: FeatureExtractor,
+    resources: Resources,
+    label_maps: Path | None = None,
+) -> list[Bag]:
+    """As `list_bags` of folders in a store, by tasks that extract segments and features while they have the image.
+
+    A codebook has to be learned from all images before: without features then.
+    """
+    bag_extractor = None if extractor.needs_fit else BagExtractor(run, settings, extractor, "", label_maps)
+    task = partial(extract_source, settings, bag_extractor)
+
+    def extract(sources: Sequence[Source]) -> Iterator[list[Bag]]:
+        return run_on_all(task, sources, resources, EXTRACT)
+
+    with run.time_step("extract"):
+        return list_bags(with_folder, without_folder, settings, extract)
+
+
+def list_extracted(run: RunFolder, bags: Sequence[Bag]) -> list[Path]:
+    """The files of the segments and features of bags."""
+    paths = [(run.segments_path(bag.segments_key), run.features_path(bag.features_key)) for bag in bags]
+    return [path for pair in paths for path in pair]
+
+
+def _find_extracted(extractor: BagExtractor, bag: Bag) -> Bag | None:
+    """A bag of a store that was extracted by the same settings, or that cannot be read."""
+    is_done = bag.features_key and bag.features_key == extractor.name_features(bag.segments_key)
+    return bag if bag.problem or is_done else None
 
 
 def learn_words(

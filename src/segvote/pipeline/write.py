@@ -172,11 +172,13 @@ def _embed_task(run: RunFolder, drawing: Drawing, task: WriteTask) -> None:
     embed_stored(run, task.record.segments, task.image_path, drawing)
 
 
+@dataclass(frozen=True, eq=False)
 class MaskWriter:
     """Writes the mask and the heat map of one bag; keeps those of an image that cannot be read any more."""
 
-    def __init__(self, run: RunFolder, settings: Settings, drawing: Drawing) -> None:
-        self.run, self.settings, self.drawing = run, settings, drawing
+    run: RunFolder
+    settings: Settings
+    drawing: Drawing
 
     def __call__(self, task: WriteTask) -> WrittenMask:
         if task.record.n_frames:
