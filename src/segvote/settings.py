@@ -27,6 +27,8 @@ class Settings:
         The name of the method or of a voter (`segvote.voters.SYSTEMS`), and parameters of its class.
     features, feature_options
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
+    adapt
+        Whether the network of the features is fine-tuned on the bag labels first; needs torch once.
     segmenter, n_segments, size
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
     detail
@@ -79,6 +81,7 @@ class Settings:
 
     voter: str = METHOD
     features: str = "lite0"
+    adapt: bool = False
     segmenter: str = "ward"
     n_segments: int = 200
     size: int = 400

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from segvote.pipeline.write import KEPT, WriteTask, record_bag, write_pictures
 from segvote.progress import Progress, count_along
 from segvote.run.output_names import name_bags, remove_stale
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.run_folder import RunFolder
 from segvote.types import WITH, WITHOUT
 
 RECORD = "predictions.json"
@@ -147,10 +146,7 @@ def _predict_folder(
     with target.lock():
         target.check_input(record_path, folder, *texts)  # another process may have written to it meanwhile
         write_json(record_path, {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False})
-        state = model.extractor.get_state()
-        digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
-        state_key = make_key(**digests) if digests else ""
-        segmented = extract_bags(target, bags, model.settings, model.extractor, resources, words=state_key)
+        segmented = extract_bags(target, bags, model.settings, model.extractor, resources, is_fitted=True)
         check_strict(segmented, strict)
         good = [one for one in segmented if not one.problem]
         if not good:
