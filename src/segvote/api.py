@@ -888,7 +888,7 @@ def benchmark(
     voters, features : sequence of str
         Combined as in `compare`; without `voters`, the paper's methods and the method.
     as_paper : bool
-        The paper's recipe: gPb segments, VGG-19 at 224 x 224, SIFT words.
+        The paper's recipe: gPb segments, VGG-19 at 224 x 224 (VGG-16 without its weights), SIFT words.
     segmenter : str, optional
         A name of `segvote.SEGMENTERS`; default: that of the recipe.
     n_segments : int

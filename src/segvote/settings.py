@@ -31,6 +31,8 @@ class Settings:
         Parameters of the voter's class, by name.
     features, feature_options
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
+    adapt
+        Whether the network of the features is fine-tuned on the bag labels first; needs torch once.
     segmenter, n_segments, size
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
     detail : str
@@ -89,6 +91,7 @@ class Settings:
 
     voter: str = METHOD
     features: str = "lite0"
+    adapt: bool = False
     segmenter: str = "ward"
     n_segments: int = 200
     size: int = 400

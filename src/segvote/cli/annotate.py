@@ -90,6 +90,7 @@ def annotate(
         metavar="NAME",
         autocompletion=make_completion(FEATURES),
     ),
+    adapt: bool = setting("adapt", METHOD, "Fine-tune the network on the two folders first; needs torch."),
     segmenter: str = setting("segmenter", METHOD, f"{', '.join(SEGMENTERS)}.", SEGMENTERS),
     n_segments: int = setting("n_segments", METHOD, "Segments per image.", min=1),
     extent: int = setting(

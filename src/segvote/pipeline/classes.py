@@ -68,6 +68,8 @@ def annotate_class_folders(
     strict: bool = False,
 ) -> ClassRuns:
     """Find several objects at once; see `segvote.annotate_classes`."""
+    if settings.adapt:  # the classes share their features
+        raise BadInputError("expected two folders with --adapt, got --classes; annotate each class on its own")
     settings = list_levels(settings)[0]  # one look: a closer look may suit one class and not another
     folder, root = RunFolder(out), Path(root)
     job = _Job(folder, root, settings, resources)

@@ -17,6 +17,7 @@ from segvote.pipeline.user_labels import label_segments
 from segvote.pipeline.video.tubes import number_tubes
 from segvote.pipeline.workers import Resources
 from segvote.run.corrections import Corrections, make_result_key, read_corrections
+from segvote.run.model_file import read_model_file, select_arrays
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.settings import CONTRAST, Settings
@@ -50,6 +51,8 @@ def reopen(run: Run) -> RunInputs:
     corrections = read_corrections(run.folder)
     bags = list_run_bags(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
+    if extractor.needs_fit or run.settings.adapt:
+        extractor.set_state(select_arrays(read_model_file(run.folder.path).arrays, "features"))
     try:
         opened = open_folder(run.folder, run.settings, extractor, bags, corrections)
         return replace(opened, others=list_other_bags(run, corrections))

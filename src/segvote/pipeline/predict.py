@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +37,7 @@ from segvote.pipeline.write import DrawnMask, write_annotations
 from segvote.progress import Progress
 from segvote.run.output_names import name_bags, remove_stale
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.run_folder import RunFolder
 
 RECORD = "predictions.json"
 COLUMNS = ("name", "stem", "contains", "score", "threshold", "p_value", "probability", "unlike", "area")
@@ -140,12 +139,11 @@ def _predict_all(
 ) -> Iterator[Row]:
     """The rows of all bags, a block at a time: segmented, scored, drawn."""
     model = predictor.model
-    state = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in model.extractor.get_state().items()}
-    writer, words = BlockWriter(target, predictor, name_bags(bags)), make_key(**state) if state else ""
+    writer = BlockWriter(target, predictor, name_bags(bags))
 
     def predict_block(block: Sequence[Bag], resources: Resources) -> list[Row]:
         hashed = list(map(hash_bag, block))
-        segmented = extract_bags(target, hashed, model.settings, model.extractor, resources, words=words)
+        segmented = extract_bags(target, hashed, model.settings, model.extractor, resources, is_fitted=True)
         check_strict(segmented, strict)
         rows = writer.write(segmented, resources)
         for row in rows:

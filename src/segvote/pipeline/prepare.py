@@ -1,7 +1,8 @@
-"""Before the vote, for all bags: settings checked, a codebook learned where features need one, segments, features."""
+"""Before the vote, for all bags: settings checked, features fitted where they learn, segments, features."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from segvote.io.images import read_image
 from segvote.io.video.reading import VideoStream
 from segvote.masks import OBJECTS, WAYS
 from segvote.method.threshold import DECISIONS
+from segvote.pipeline.adapt import adapt_features, check_adaptable
 from segvote.pipeline.extract import BagExtractor, extract_source, make_segments_key
 from segvote.pipeline.video.extract import report_key_frames
 from segvote.pipeline.workers import Resources, run_on_all
@@ -53,7 +55,10 @@ def check_names(settings: Settings) -> FeatureExtractor:
     if settings.refine:
         Sam(settings.refine)
     SEGMENTERS.check(settings.segmenter)
-    return make_features(settings.features, **settings.feature_options)
+    extractor = make_features(settings.features, **settings.feature_options)
+    if settings.adapt:
+        check_adaptable(settings, extractor)
+    return extractor
 
 
 def extract_bags(
@@ -63,16 +68,17 @@ def extract_bags(
     extractor: FeatureExtractor,
     resources: Resources,
     label_maps: Path | None = None,
-    words: str | None = None,
+    is_fitted: bool = False,
 ) -> list[Bag]:
     """Segments and features of all bags, in their order; those in the run folder are used again.
 
-    An extractor with a codebook is fitted to the images first, unless `words` is the key of the codebook that it has;
-    `label_maps` is a folder of the user's own segments.
+    An extractor that learns from the images is fitted to them first, unless `is_fitted`; `label_maps` is a folder of
+    the user's own segments.
     """
-    if words is None:
-        words = learn_words(run, bags, settings, extractor, resources.progress)
-    bag_extractor = BagExtractor(run, settings, extractor, words, label_maps)
+    if not is_fitted:
+        learn = adapt_features if settings.adapt else learn_words
+        learn(run, bags, settings, extractor, resources.progress)
+    bag_extractor = BagExtractor(run, settings, extractor, name_state(extractor), label_maps)
     find = bag_extractor.find if resources.tasks is None else partial(_find_extracted, bag_extractor)
     known = {bag.name: found for bag in bags if (found := find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
@@ -96,9 +102,11 @@ def list_and_extract(
 ) -> list[Bag]:
     """As `list_bags` of folders in a store, by tasks that extract segments and features while they have the image.
 
-    A codebook has to be learned from all images before: without features then.
+    Features that learn from all images are extracted afterwards.
     """
-    bag_extractor = None if extractor.needs_fit else BagExtractor(run, settings, extractor, "", label_maps)
+    bag_extractor = (
+        None if extractor.needs_fit or settings.adapt else BagExtractor(run, settings, extractor, "", label_maps)
+    )
     task = partial(extract_source, settings, bag_extractor)
 
     def extract(sources: Sequence[Source]) -> Iterator[list[Bag]]:
@@ -122,10 +130,10 @@ def _find_extracted(extractor: BagExtractor, bag: Bag) -> Bag | None:
 
 def learn_words(
     run: RunFolder, bags: Sequence[Bag], settings: Settings, extractor: FeatureExtractor, progress: Progress
-) -> str:
-    """Fit an extractor with a codebook to the images; returns the key of the codebook, empty where there is none."""
+) -> None:
+    """Fit an extractor with a codebook to the images; one that is in the run folder is used again."""
     if not extractor.needs_fit:
-        return ""
+        return
     digests = [bag.digest for bag in bags if not bag.problem]
     key = make_key(features=extractor.get_key(), images=digests, seed=settings.seed)
     path = run.features_path(f"words-{key}")
@@ -135,7 +143,13 @@ def learn_words(
         images = count_along(_read_all(bags), "learn words", len(bags), progress)
         extractor.fit(images, np.random.default_rng(settings.seed))
         write_arrays(path, False, **extractor.get_state())
-    return key
+
+
+def name_state(extractor: FeatureExtractor) -> str:
+    """Key of what an extractor learned; empty where that is nothing."""
+    state = extractor.get_state()
+    digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
+    return make_key(**digests) if digests else ""
 
 
 def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
