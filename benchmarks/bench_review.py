@@ -11,6 +11,9 @@ images    the mask of the whole image is drawn, and the image accepted: it is fi
           first one is the image that the page asks for, where it asks;
 pixels    a lasso is drawn around the error, a connected region, whose lasso gains most: straight lines within `HAND`
           pixels of its outline, without holes;
+model     the middle of the largest error is clicked with the model tool, at that of part, object and whole, whose
+          outlines the person sees, which gains most; where none gains, the next largest error. Needs the package
+          segvote-mobile-sam; embeddings are stored in the run;
 vote      the correction takes part in the vote, as on the page: it is propagated at once, and a vote is held after
           every fifth correction;
 alone     no other segment changes.
@@ -32,18 +35,19 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import cv2
 import numpy as np
 
+from segvote.errors import BadInputError
 from segvote.io.encodings.polygons import trace_polygons
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
-from segvote.method.extents import DEFAULT_LEVEL, N_LEVELS, apply_levels
+from segvote.method.extents import N_LEVELS, apply_extents
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.lessons import find_first
 from segvote.pipeline.opening import reopen
@@ -51,12 +55,13 @@ from segvote.pipeline.strokes import Canvas
 from segvote.review.encoding import rank_images
 from segvote.review.engine import Engine
 from segvote.review.masks import draw_segments, measure_redrawn
+from segvote.review.model_click import ModelClick
 from segvote.review.pictures import list_levels
 from segvote.review.snapshot import apply_user, apply_votes, make_snapshot, note_redrawn
 from segvote.review.strokes import Stroke, draw_stroke
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
-from segvote.selection import Selection
+from segvote.selection import DEFAULT_EXTENT, Selection
 from segvote.types import WITH
 
 # Least share of a region that must have the label of a click, and least gain in IoU of a correction.
@@ -66,6 +71,7 @@ HAND, N_ERRORS = 2.0, 5
 OBJECT, BACKGROUND = 255, 0  # of the truth; other values are not judged
 EVERY = 5  # corrections from one vote to the next
 WAYS = ("segments-vote", "pixels-vote", "images-vote", "segments-alone", "pixels-alone")
+MODEL_WAYS = ("model-vote", "model-alone")
 # After how many actions masks are drawn and measured.
 DRAWN_AT = (0, 1, 5, 10, 25, 50, 100)
 FOUND = 0.5  # IoU from which an image counts for CorLoc
@@ -75,6 +81,7 @@ class Person:
     """Knows the truth of a run's images and corrects the worst region of the image shown."""
 
     def __init__(self, run: Run, masks: Path) -> None:
+        self.model = ModelClick(run)
         self.levels: list[np.ndarray] = []
         self.labels: list[np.ndarray] = []
         self.truths: dict[int, np.ndarray] = {}
@@ -114,15 +121,38 @@ class Person:
 
     def _list_lassos(self, bag: int, mask: np.ndarray) -> Iterator[tuple[Stroke, int]]:
         """Lassos around the largest errors of each kind, and their values."""
+        for error, value in self._list_errors(bag, mask):
+            outline = trace_polygons(error)[0][0].astype(np.float32)
+            corners = cv2.approxPolyDP(outline, HAND, closed=True)[:, 0]
+            if len(corners) >= 3 and cv2.contourArea(corners) > 1:  # else thinner than the hand
+                yield Stroke("polygon", corners.astype(np.float64)), value
+
+    def _list_errors(self, bag: int, mask: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+        """The largest errors of each kind, (h, w) bool, and the values that correct them."""
         there, not_there = self.truths[bag] == OBJECT, self.truths[bag] == BACKGROUND
         for wrong, value in ((there & ~mask, 1), (not_there & mask, 0)):
             _, parts, stats, _ = cv2.connectedComponentsWithStats(wrong.astype(np.uint8), connectivity=4)
             areas = stats[1:, cv2.CC_STAT_AREA]
             for part in np.argsort(-areas, kind="stable")[:N_ERRORS] + 1:
-                outline = trace_polygons(parts == part)[0][0].astype(np.float32)
-                corners = cv2.approxPolyDP(outline, HAND, closed=True)[:, 0]
-                if len(corners) >= 3 and cv2.contourArea(corners) > 1:  # else thinner than the hand
-                    yield Stroke("polygon", corners.astype(np.float64)), value
+                yield parts == part, value
+
+    def ask_model(self, bag: int, mask: np.ndarray) -> tuple[np.ndarray, int] | None:
+        """Pixels and value of a model click in the middle of the largest error that one can correct; None: none."""
+        before = self.measure_iou(bag, mask)
+        for error, value in sorted(self._list_errors(bag, mask), key=lambda one: -one[0].sum()):
+            levels = self._draw_levels(bag, find_middle(error), mask.shape)
+            gains = [self.measure_iou(bag, np.where(pixels, value == 1, mask)) - before for pixels in levels]
+            if gains and max(gains) > WORTH:
+                return levels[int(np.argmax(gains))], value
+        return None
+
+    def _draw_levels(self, bag: int, place: np.ndarray, size: tuple[int, ...]) -> Sequence[np.ndarray]:
+        """Part, object and whole at a place of the working size; none where the model finds nothing."""
+        record = self.model.run.bags[bag]
+        try:
+            return self.model.draw_levels(bag, place * [record.width / size[1], record.height / size[0]], size)
+        except BadInputError:
+            return []
 
     def _measure_gain(self, bag: int, mask: np.ndarray, regions: np.ndarray, value: int) -> np.ndarray:
         """(n_regions,) IoU that calling each region object (1) or background (0) gains; 0 where it is not pure."""
@@ -135,6 +165,13 @@ class Person:
         gain = (inside + more_inside) / np.maximum(either + more_either, 1) - inside / max(either, 1)
         share = _count(pixels, there) / np.maximum(_count(pixels, there | not_there), 1)
         return np.where((share if value else 1 - share) >= PURE, gain, 0)
+
+
+def find_middle(error: np.ndarray) -> np.ndarray:
+    """(2,) x and y of the pixel deepest inside an error (h, w) bool."""
+    depth = cv2.distanceTransform(np.pad(error, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1]
+    row, column = np.unravel_index(np.argmax(depth), depth.shape)
+    return np.array([column, row]) + 0.5
 
 
 def _count(pixels: np.ndarray, marked: np.ndarray) -> np.ndarray:
@@ -163,7 +200,7 @@ class Corrector:
         self.tool, self.consequence = way.split("-", 1)
         self.review, self.person = review, review.person
         self.shown, self.refitted, self.n_corrections = review.first, review.base, 0
-        self.level, self.waits = DEFAULT_LEVEL, review.choose
+        self.level, self.waits = DEFAULT_EXTENT, review.choose
         self.canvases: dict[int, Canvas] = {}
         self.strokes: dict[int, list[Action]] = {}
         self.painted_shares = np.zeros(len(review.first.scores))
@@ -194,7 +231,7 @@ class Corrector:
             asked = self.review.asked if np.isnan(self.finished).all() else -1
             self._finish(bag if asked < 0 else asked)
             return
-        user_labels = (self._lasso if self.tool == "pixels" else self._click)(bag, self.draw(bag))
+        user_labels = (self._click if self.tool == "segments" else self._paint)(bag, self.draw(bag))
         if user_labels is None:
             accepted = self.shown.accepted.copy()
             accepted[bag] = True
@@ -225,7 +262,7 @@ class Corrector:
 
     def _show(self, selection: Selection) -> None:
         """Show a selection with corrections at the extent that was chosen."""
-        result = apply_levels(selection, self.refitted.find_extents(selection), self.level)
+        result = apply_extents(selection, self.refitted.find_extents(selection), self.level)
         votes = (result.scores, result.selected, result.thresholds, self.review.base.graph, result.uncertainty)
         self.shown = apply_votes(self.shown, *votes)
 
@@ -237,8 +274,8 @@ class Corrector:
         user_labels[self.shown.get_slice(bag).start + worst[0]] = worst[1]
         return user_labels
 
-    def _lasso(self, bag: int, mask: np.ndarray) -> np.ndarray | None:
-        worst = self.person.lasso_worst(bag, mask)
+    def _paint(self, bag: int, mask: np.ndarray) -> np.ndarray | None:
+        worst = (self.person.ask_model if self.tool == "model" else self.person.lasso_worst)(bag, mask)
         if worst is None:
             return None
         pixels, value = worst
@@ -316,7 +353,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", type=Path, metavar="SET", help="folders with masks/")
     parser.add_argument("--runs", type=Path, default=Path("build/suite"), help="where their runs lie, by name")
-    parser.add_argument("--ways", default=",".join(WAYS), help="ways to correct, joined by commas")
+    parser.add_argument(
+        "--ways", default=",".join(WAYS), help=f"ways to correct, joined by commas; also {', '.join(MODEL_WAYS)}"
+    )
     parser.add_argument("--actions", type=int, default=DRAWN_AT[-1])
     parser.add_argument("--choose", action="store_true", help="the first action chooses an extent")
     parser.add_argument("--log", type=Path, metavar="RUN", help="time actions in a copy of this run, by length of log")

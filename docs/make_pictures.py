@@ -29,6 +29,7 @@ from skimage import data
 import segvote
 from segvote.datasets import make_scenes, write_scenes
 from segvote.datasets.scenes import GROUNDS, draw_object, paint_ground, paint_sprite
+from segvote.features.networks.weights import list_weights
 from segvote.io.overlays import blend_mask
 from segvote.review.serving.server import open_server
 from segvote.run.classes import open_any_run
@@ -44,6 +45,7 @@ PAIRS = {
     "without": (("plate", 0.05, 20), ("coin", 0.02, 180)),
 }
 N_TAUGHT = 2  # finished images of the lesson
+MODEL_PLACE, COFFEE_SIZE = [350, 170], [600, 400]  # x and y on the photograph
 VIDEO_SIZE, N_VIDEOS, N_FRAMES = (240, 180), 6, 16
 TALL, SMALL = {"width": 800, "height": 640}, {"width": 960, "height": 600}
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 780}
@@ -268,6 +270,49 @@ def show_predictions(run: Path) -> None:
     save_row(pictures, captions, "predict")
 
 
+def show_model(browser: Browser) -> None:
+    """Part, object and whole of the model click at one place of scikit-image's photograph of a cup, for review.md."""
+    if not any(one.name == "mobile-sam" for one in list_weights()):
+        print("segvote-mobile-sam is not installed: review-model.webp is left as it is")
+        return
+    photographs = {"with": (data.coffee(), data.coffee()[:, ::-1]), "without": (data.chelsea(), data.rocket())}
+    for label, several in photographs.items():
+        for number, picture in enumerate(several):
+            _write_picture(Path("table") / label / f"{number}.png", picture.astype(np.float64))
+    segvote.annotate("table/with", "table/without", "table-run", CUP, n_jobs=1)
+    with serve(Path("table-run")) as address:
+        page = open_page(browser, address, SMALL)
+        page.wait_for_selector("#saved[data-votes=ready]")
+        wait_drawn(page, 0)
+        save_row(
+            [outline_level(page, level) for level in (1, 2, 3)], ["1: part", "2: object", "3: whole"], "review-model"
+        )
+        page.close()
+
+
+def outline_level(page: Page, level: int) -> np.ndarray:
+    """(h, w, 3): the photograph on the page with the outline of a level at `MODEL_PLACE`, on an empty mask."""
+    if level == 1:
+        page.locator("#hint-close").click()
+        page.locator("#canvas").focus()
+        page.evaluate("() => document.querySelectorAll('.floating').forEach((one) => { one.hidden = true; })")
+        for key in ("Shift+B", "Shift+P"):
+            page.keyboard.press(key)
+        page.evaluate("() => segvote.tell('opacity', 0)")
+        wait_until(page, "() => segvote.store.status.lastVoted === 1 && segvote.isDrawn(0)")
+    page.keyboard.press(str(level))
+    film, (x, y) = Animation(page), page.evaluate("(place) => segvote.imageToScreen(...place)", MODEL_PLACE)
+    corners = [page.evaluate("(place) => segvote.imageToScreen(...place)", place) for place in ([0, 0], COFFEE_SIZE)]
+    box = page.locator("#canvas").bounding_box()
+    film.point(box["x"] + x, box["y"] + y)
+    wait_until(page, "() => segvote.getAnswer() !== null")
+    page.wait_for_timeout(6000)  # until the message is gone
+    film.take(0)
+    (left, top), (right, bottom) = (np.round([box["x"] + x, box["y"] + y]).astype(int) for x, y in corners)
+    shot = film.frames[0].crop((left, top, right, bottom))
+    return np.array(shot.resize((300, round(300 * shot.height / shot.width)), Image.Resampling.LANCZOS))
+
+
 def describe(image) -> str:
     """The prediction for an image in a few words."""
     answer = "shows it" if image.contains else "unlike both" if image.unlike else "does not"
@@ -385,6 +430,7 @@ def main(make: Callable[[Path], Path] = make_run) -> None:
         show_video()
         show_lesson()
         show_predictions(run)
+        show_model(browser)
         with serve(run) as address:
             show_review(browser, address)
             animate(browser, address)

@@ -27,7 +27,7 @@ from segvote.pipeline.current import bring_up_to_date
 from segvote.pipeline.export import write_export
 from segvote.pipeline.extent import change_extent
 from segvote.pipeline.given_masks import GivenMasks
-from segvote.pipeline.importing import Imported, import_masks
+from segvote.pipeline.importing import ImportResult, import_masks
 from segvote.pipeline.in_memory import ImageMask, annotate_arrays
 from segvote.pipeline.model import Model
 from segvote.pipeline.predict import Predictions, find_model_run, has_log, predict_folder
@@ -678,7 +678,7 @@ def import_corrections(
     label: str | None = None,
     confirm: bool = False,
     progress: Progress | None = None,
-) -> Imported:
+) -> ImportResult:
     """Import the masks of a file that another tool wrote.
 
     A mask that differs from the run's is taken to the pixel, holes included. A mask of another size than the image
@@ -700,7 +700,7 @@ def import_corrections(
 
     Returns
     -------
-    Imported
+    ImportResult
 
     Examples
     --------
@@ -827,7 +827,7 @@ def compare(
     from segvote.evaluation.stress import measure_stress
     from segvote.evaluation.truth import list_truth
     from segvote.report.experiments import write_comparison
-    from segvote.report.pictures import format_examples
+    from segvote.report.pictures import make_examples
 
     readers, folders = list_truth(truth, label), (Path(with_folder), Path(without_folder))
     combinations = list_combinations(voters, features, segmenters)
@@ -837,7 +837,7 @@ def compare(
         comparison = compare_combinations(*folders, readers, out, combinations, settings, **options)
         points = measure_stress(*folders, readers, out, combinations, settings, **options) if stress else []
     title = f"Voters on {folders[0].resolve().parent.name}"
-    write_comparison(comparison, title, format_examples(*folders, readers), points)
+    write_comparison(comparison, title, make_examples(*folders, readers), points)
     return comparison
 
 

@@ -140,8 +140,8 @@ class OpenedRun(Run):
     @property
     def alternatives(self) -> list[RunAlternative]:
         """What the object may be, the default first; empty for a voter other than the method."""
-        found = read_alternatives(self)
-        rows = zip(found.support.tolist(), found.selected, strict=True)
+        alternatives = read_alternatives(self)
+        rows = zip(alternatives.support.tolist(), alternatives.selected, strict=True)
         return [RunAlternative(self, number, *row) for number, row in enumerate(rows)]
 
     @cached_property

@@ -8,8 +8,8 @@ from typing import Any
 from segvote.errors import DamagedFileError
 from segvote.io.picture_formats import BITS, WINDOWS
 from segvote.io.tables import convert_record
-from segvote.method.extents import DEFAULT_LEVEL
 from segvote.method.hypotheses import VoteParams
+from segvote.selection import DEFAULT_EXTENT
 from segvote.voters import METHOD
 
 CONTRAST = "contrast"  # prefers segments of unusual local contrast
@@ -95,7 +95,7 @@ class Settings:
     second_voting: bool = False
     decision: str = VoteParams.decision
     unsure: bool = VoteParams.allow_empty
-    extent: int = DEFAULT_LEVEL
+    extent: int = DEFAULT_EXTENT
     draw: str = "auto"
     objects: str = "auto"
     refine: str = ""

@@ -90,6 +90,8 @@ def test_a_file_may_lead_to_the_page_and_to_nothing_else(client):
         ("paint", {"bag": 0, "tool": "smart", "points": [5, 5], "radius": 2, "snap": False, "value": 7}),
         ("reshape", {"bag": 0, "outline": [1, 1, 9, 1, 9, 9], "points": [1, 1, 9, 1, 9, 9]}),
         ("reshape", {"bag": 0, "outline": [1, 1, 9, 1, 9, 9], "points": [1, 1]}),
+        ("take", {"bag": 0, "points": [-5, 5], "level": 2, "value": 1}),
+        ("take", {"bag": 0, "points": [5, 5], "level": 9, "value": 1}),
         ("cut", {"bag": 0, "points": ["a", 1]}),
         ("join", {"bag": 0, "points": [0.5, 0.5]}),
         ("extent", {"bags": [], "extent": 99}),

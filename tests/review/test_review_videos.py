@@ -101,6 +101,7 @@ def test_pixels_and_objects_of_videos_are_rejected(engine, copy):
     bag, line = copy.find("with/v0"), [5.0, 5.0, 60.0, 60.0]
     for act in (
         lambda: engine.actions.paint(bag, "brush", line, 1),
+        lambda: engine.actions.take(bag, line, 2, 1),
         lambda: engine.actions.cut(bag, line),
         lambda: engine.actions.join(bag, line),
         lambda: engine.masks.label_instances(bag),
@@ -129,7 +130,7 @@ def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serv
         page.locator("#canvas").focus()
         page.keyboard.press("<")
         page.locator("#frame-text", has_text=f"frame {N_FRAMES - 2} of").wait_for()
-        for key in "rxlih":  # tools of pixels and objects
+        for key in (*"rxlih", "Shift+P"):  # tools of pixels and objects
             page.keyboard.press(key)
             page.locator("#toast", has_text="corrected by segments").wait_for()
             assert page.evaluate("() => segvote.store.tool") == "segments"

@@ -38,6 +38,11 @@ def test_alternatives_are_read_as_they_were_written(run):
         np.testing.assert_array_equal(getattr(read, name), array)
 
 
+def test_arrays_stand_in_the_file_in_a_fixed_order(run):
+    write_alternatives(run.folder, make_alternatives(run))
+    assert list(read_arrays(run.folder.alternatives_path)) == ["selected", "scores", "support", "thresholds"]
+
+
 def test_no_alternatives_delete_those_of_an_earlier_vote(run):
     write_alternatives(run.folder, make_alternatives(run))
     write_alternatives(run.folder, NO_ALTERNATIVES)

@@ -88,8 +88,10 @@ class Benchmark:
 
     def measure(self, method: str, rule: str) -> np.ndarray:
         """(n_classes,) CorLoc of a method of `rows`; nan where there is no result."""
-        found = [(one, one.find(*self.rows[method])) for one in self.classes.values()]
-        return np.array([np.nan if result is None else one.measure_corloc(result, rule).mean for one, result in found])
+        results = [(one, one.find(*self.rows[method])) for one in self.classes.values()]
+        return np.array(
+            [np.nan if result is None else one.measure_corloc(result, rule).mean for one, result in results]
+        )
 
     def find_paper(self, method: str) -> np.ndarray:
         """(n_classes,) the paper's CorLoc; nan where it has none."""
@@ -132,22 +134,22 @@ def benchmark_classes(
     classes, n_items, pictures = {}, {}, {}
     for wanted in data.classes:
         folder = Path(out) / wanted
-        found = link_class(data, wanted, Path(out) / "images" / wanted, n_frames, max_items)
-        if found.n_items == 0:
+        class_folders = link_class(data, wanted, Path(out) / "images" / wanted, n_frames, max_items)
+        if class_folders.n_items == 0:
             continue  # it still serves the other classes as *without*
         comparison = compare_combinations(
-            *found.folders,
-            found.readers,
+            *class_folders.folders,
+            class_folders.readers,
             folder,
             combinations,
             settings,
             voter_options=voter_options,
-            threshold=VIDEO_THRESHOLD if found.is_video else IMAGE_THRESHOLD,
+            threshold=VIDEO_THRESHOLD if class_folders.is_video else IMAGE_THRESHOLD,
             resources=replace(resources, progress=partial(report_class, resources.progress, wanted)),
         )
-        grouped = [one.group(found.groups) if one.is_good else one for one in comparison.results]
-        classes[wanted], n_items[wanted] = replace(comparison, results=grouped), found.n_items
-        pictures[wanted] = comparison, found
+        grouped = [one.group(class_folders.groups) if one.is_good else one for one in comparison.results]
+        classes[wanted], n_items[wanted] = replace(comparison, results=grouped), class_folders.n_items
+        pictures[wanted] = comparison, class_folders
     if not classes:
         raise UnknownNameError(f"no class of {name} at {path} has truth; check that its annotations are unpacked")
     return Benchmark(name, classes, n_items, rows or list_rows(), pictures)

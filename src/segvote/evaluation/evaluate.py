@@ -148,12 +148,12 @@ class Evaluation:
 
     def _measure_detections(self) -> dict[str, Any]:
         """Single objects as a detector is judged."""
-        found = [image.detections for image in self.images if image.detections is not None]
+        detections = [image.detections for image in self.images if image.detections is not None]
         return {
-            "instance_ap50": measure_instance_ap(found),
-            "instance_ap": measure_mean_ap(found),
-            "count_error": measure_count_error(found),
-            "box_iou": _average(one.box_iou for one in found),
+            "instance_ap50": measure_instance_ap(detections),
+            "instance_ap": measure_mean_ap(detections),
+            "count_error": measure_count_error(detections),
+            "box_iou": _average(one.box_iou for one in detections),
         }
 
     def _measure_videos(self) -> dict[str, Any]:

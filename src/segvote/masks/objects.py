@@ -50,14 +50,14 @@ def list_objects(mask: np.ndarray, objects: str) -> list[np.ndarray]:
 
 def split_pieces(pieces: np.ndarray) -> np.ndarray:
     """Pieces (h, w) int32 from 1, with touching objects as pieces of their own; the first keeps the number."""
-    found, n_objects = pieces.copy(), int(pieces.max(initial=0))
+    numbered, n_objects = pieces.copy(), int(pieces.max(initial=0))
     for number, box in enumerate(scipy.ndimage.find_objects(pieces), start=1):
         if box is None:
             continue
         parts = split_piece(pieces[box] == number)
-        found[box][parts > 1] = parts[parts > 1] + n_objects - 1
+        numbered[box][parts > 1] = parts[parts > 1] + n_objects - 1
         n_objects += int(parts.max()) - 1
-    return found
+    return numbered
 
 
 def split_piece(piece: np.ndarray) -> np.ndarray:

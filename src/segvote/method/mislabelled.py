@@ -36,13 +36,12 @@ NOT_APART = 1e-9
 NEAR_DUPLICATE = 0.7
 
 
-def measure_suspicion(table: SegmentTable, scores: np.ndarray) -> np.ndarray:
+def measure_suspicion(table: SegmentTable, scores: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     """(n_images,) similarity of each image to the other folder, in [0, 1]; one half is as like one as the other.
 
-    `scores` (n_segments,) are votes of other images only.
+    `scores` (n_segments,) are votes of other images only, `classes` (n_images,) those of `classify_held_out`.
     """
     opinions = [(1 - CLASSIFIER_SHARE, table.measure_top(scores, JUDGED_SHARE))]
-    classes = classify_held_out(table)
     if classes is not None:
         opinions.append((CLASSIFIER_SHARE, classes))
     weights = np.array([share * measure_power(values, table.positive) for share, values in opinions])

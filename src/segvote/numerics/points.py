@@ -41,8 +41,8 @@ def search_in_blocks(
     # has a number of threads for every thread, BLAS one for all.
     limits = threadpool_limits(1) if len(blocks) > 1 else contextlib.nullcontext()
     with limits, ThreadPoolExecutor(os.cpu_count(), initializer=_compute_alone) as pool:
-        found = map(search, blocks) if len(blocks) == 1 else pool.map(search, blocks)
-        for rows, (distances, numbers) in zip(blocks, found, strict=True):
+        results = map(search, blocks) if len(blocks) == 1 else pool.map(search, blocks)
+        for rows, (distances, numbers) in zip(blocks, results, strict=True):
             squared[rows], indices[rows] = distances, numbers
     return squared, indices
 

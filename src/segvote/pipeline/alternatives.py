@@ -55,15 +55,15 @@ def draw_alternative(run: Run, index: int, number: int) -> np.ndarray:
     """(h, w) bool: the mask of an image of a run by one of its alternatives, before corrections."""
     if any(bag.n_frames for bag in run.bags):
         raise BadInputError("alternatives of videos are drawn by `segvote choose RUN LETTER`, for all of their frames")
-    found = read_alternatives(run)
-    check_alternative(number, len(found))
+    alternatives = read_alternatives(run)
+    check_alternative(number, len(alternatives))
     selection = Selection(
         offsets=run.offsets,
-        votes=found.scores[number],
-        scores=found.scores[number],
-        selected=found.selected[number],
+        votes=alternatives.scores[number],
+        scores=alternatives.scores[number],
+        selected=alternatives.selected[number],
         user_labels=make_unknown_labels(int(run.offsets[-1])),
-        thresholds=found.thresholds[number],
+        thresholds=alternatives.thresholds[number],
         uncertainty=np.zeros(len(run)),
         empty=np.array([bag.bag_label == WITH and not bag.n_selected for bag in run.bags]),
         extent=np.full(len(run), DEFAULT_EXTENT),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -168,7 +169,15 @@ class Job:
             if neighbours is not None:
                 keep_neighbours(self.run, run_vote.inputs.bags, run_vote.inputs.settings, neighbours)
             write_run(run_vote, self.inputs, problems, self.resources)
+            self._remove_other_looks(run_vote.inputs.bags)
         return Run(self.run.path)
+
+    def _remove_other_looks(self, kept: Sequence[Bag]) -> None:
+        """Remove the features of looks that were not kept: a later command that wants them extracts them again."""
+        needed = {bag.features_key for bag in kept}
+        for bag in chain.from_iterable(self._extracted.values()):
+            if not bag.problem and bag.features_key not in needed:
+                self.run.features_path(bag.features_key).unlink(missing_ok=True)
 
     def carry_out_with_masks(self, bags: Sequence[Bag], masks: GivenMasks) -> Run:
         """The same with masks of some images, which are finished before the vote."""

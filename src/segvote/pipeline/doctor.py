@@ -92,28 +92,28 @@ def diagnose_folders(
     resources: Resources = Resources(),
 ) -> Diagnosis:
     """Examine two folders of images; no file is left behind."""
-    levels = [(level, check_names(level)) for level in list_levels(settings)]
+    looks = [(look, check_names(look)) for look in list_levels(settings)]
     bags = list_all_bags(Path(with_folder), Path(without_folder), settings)
     with open_scratch() as folder:
         run = RunFolder(folder)
-        segmented = extract_bags(run, bags, *levels[0], resources)
+        segmented = extract_bags(run, bags, *looks[0], resources)
         duplicates = find_duplicates([one for one in segmented if not one.problem], resources.progress)
         # An image in both folders is evidence for neither.
         shared = {bag.name for pair in duplicates if pair.exact and pair.across for bag in (pair.one, pair.other)}
         voting = [bag for bag in bags if bag.name not in shared]
         # The same looks as `annotate`, so that both have the same confidence in the same folders.
-        base, good = choose_look(levels, partial(_look, run, voting, resources))
+        base, good = choose_look(looks, partial(_look, run, voting, resources))
     problems = [Problem(one.name, one.problem) for one in segmented if one.problem]
     return _list_flagged(good, base, problems, duplicates)
 
 
 def _look(
-    run: RunFolder, bags: Sequence[Bag], resources: Resources, level: Settings, extractor: FeatureExtractor
+    run: RunFolder, bags: Sequence[Bag], resources: Resources, look: Settings, extractor: FeatureExtractor
 ) -> tuple[BaseVote, list[Bag]]:
-    """The vote of `annotate` at one level of detail, and the bags that took part."""
-    good = keep_readable(extract_bags(run, bags, level, extractor, resources), strict=False)
-    inputs = open_folder(run, level, extractor, good, Corrections(), resources=resources)
-    return hold_vote(inputs.table, level), good
+    """The vote of `annotate` at one look, and the bags that took part."""
+    good = keep_readable(extract_bags(run, bags, look, extractor, resources), strict=False)
+    inputs = open_folder(run, look, extractor, good, Corrections(), resources=resources)
+    return hold_vote(inputs.table, look), good
 
 
 def diagnose_run(

@@ -143,17 +143,17 @@ def _choose_annotations(
     run: Run | ClassRuns, label: str | None, unsure: float, instances: bool | None, left_out: Collection[int]
 ) -> tuple[tuple[str, ...], Iterator[Annotation]]:
     """The labels, and the annotations."""
-    found = run.list_annotations(left_out)
+    annotations = run.list_annotations(left_out)
     if instances is not False:
-        found = divide_instances(run, found, within=bool(instances))
+        annotations = divide_instances(run, annotations, within=bool(instances))
     if isinstance(run, Run):
         name = run.settings.label if label is None else label
-        return (name,), _label_annotations(run, found, name, unsure)
+        return (name,), _label_annotations(run, annotations, name, unsure)
     if label is not None or unsure:
         raise BadInputError(
             "a run on several classes has their names and no unsure band; export without label and band"
         )
-    return run.names, found
+    return run.names, annotations
 
 
 def _label_annotations(run: Run, annotations: Iterable[Annotation], label: str, band: float) -> Iterator[Annotation]:

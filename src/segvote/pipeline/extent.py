@@ -12,7 +12,7 @@ from msgspec import structs
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.inputs.bags import Bag
 from segvote.io.arrays import read_arrays
-from segvote.method.extents import N_LEVELS, Extents, apply_levels
+from segvote.method.extents import N_LEVELS, Extents, apply_extents
 from segvote.pipeline.adopt import list_unapplied
 from segvote.pipeline.annotate import update_run
 from segvote.pipeline.opening import list_run_bags
@@ -88,7 +88,7 @@ def read_selection(run: Run, levels: np.ndarray, user_labels: np.ndarray | None)
         empty=np.array([bag.bag_label == WITH and not bag.n_selected for bag in run.bags]),
         extent=np.full(len(run), DEFAULT_EXTENT),
     )
-    return apply_levels(default, extents, levels)
+    return apply_extents(default, extents, levels)
 
 
 def list_selections(run: Run) -> np.ndarray:
@@ -148,5 +148,5 @@ def _select(run: Run, bags: list[Bag], corrections: Corrections) -> Selection:
     if finished is not None:
         clicked = np.full(len(finished), -1, dtype=np.int8) if user_labels is None else user_labels
         user_labels = np.where(np.isnan(finished), clicked, finished > 0.5).astype(np.int8)
-    levels = corrections.list_levels([bag.digest for bag in run.bags], run.settings.extent)
+    levels = corrections.list_extents([bag.digest for bag in run.bags], run.settings.extent)
     return read_selection(run, levels, user_labels)

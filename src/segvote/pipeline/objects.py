@@ -61,13 +61,13 @@ def read_divisions(run: Run | ClassRuns) -> Divisions:
 
 
 def _find_divisions(runs: Mapping[str, Run], names: Sequence[str]) -> Divisions:
-    found: Divisions = {}
+    by_image: Divisions = {}
     for label, run in runs.items():
         divisions = read_written_corrections(run).divisions
         for name, bag in zip(names, run.bags, strict=True):
             if bag.digest in divisions:
-                found[name, label] = divisions[bag.digest]
-    return found
+                by_image[name, label] = divisions[bag.digest]
+    return by_image
 
 
 def _list_runs(run: Run | ClassRuns) -> tuple[Mapping[str, Run], list[str]]:

@@ -20,6 +20,7 @@ from segvote.review.board import Board
 from segvote.review.current_masks import CurrentMasks
 from segvote.review.encoding import scale_bag
 from segvote.review.masks import check_divides, find_joined
+from segvote.review.model_click import ModelClick
 from segvote.review.pictures import Frames
 from segvote.review.smart_click import find_region
 from segvote.review.strokes import PLACES, Points, check_stroke, draw_stroke, snap_to_superpixels
@@ -44,10 +45,11 @@ class Actions:
         board: Board,
         masks: CurrentMasks,
         frames: Frames,
+        model: ModelClick,
         list_selections: Callable[[], np.ndarray],
         notify: Callable[[], None] = lambda: None,
     ) -> None:
-        self.board, self.masks, self.frames = board, masks, frames
+        self.board, self.masks, self.frames, self.model = board, masks, frames, model
         self.run, self._list_selections, self._notify = board.run, list_selections, notify
         self._moving = threading.Lock()  # two moves at once could leave a folder without images
         self._offer = (0, -1)  # number of the last region that was added, and the alternative that has it
@@ -84,6 +86,12 @@ class Actions:
         if snap and tool not in PLACES:
             superpixels = labels if self.run.drawing.way == "segments" else self._read_superpixels(bag).labels
             pixels = snap_to_superpixels(pixels, stroke, superpixels)
+        return self._append_region(self._make_stroke("paint", bag, value, pixels), bag, labels, pixels)
+
+    def take(self, bag: int, points: Points, level: int, value: int) -> int:
+        """Label the model's part (1), object (2) or whole (3) at a point, or in a box of two corners."""
+        pixels = self.model.draw(self.board.check_image(bag), points, level)
+        labels = self.run.read_segments(bag)["labels"]
         return self._append_region(self._make_stroke("paint", bag, value, pixels), bag, labels, pixels)
 
     def _append_region(self, action: Action, bag: int, labels: np.ndarray, pixels: np.ndarray) -> int:

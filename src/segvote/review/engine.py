@@ -26,6 +26,7 @@ from segvote.review.actions import Actions
 from segvote.review.board import Board
 from segvote.review.current_masks import CurrentMasks
 from segvote.review.masks import Masks, measure_redrawn
+from segvote.review.model_click import ModelClick
 from segvote.review.pictures import Frames
 from segvote.review.snapshot import Snapshot, note_measured, note_redrawn
 from segvote.review.state import ReviewState
@@ -52,6 +53,8 @@ class Engine:
         What a user can do.
     masks : CurrentMasks
         The masks of the last snapshot.
+    model : ModelClick
+        Part, object and whole at a place, by a promptable network.
     status, problem : str
         Of the votes: loading, ready or failed; the reason of the last failure.
     last_voted : int
@@ -64,7 +67,9 @@ class Engine:
         self.board, self.voting, self.frames = Board(run, self.log), Voting(run), Frames(run)
         self._masks, self._left_out = Masks(run), LeftOutImages()
         self.masks = CurrentMasks(self.board, self._masks)
-        self.actions = Actions(self.board, self.masks, self.frames, self.voting.list_selections, self._show_action)
+        self.model = ModelClick(run, self.log.check_in_place)
+        views = self.masks, self.frames, self.model
+        self.actions = Actions(self.board, *views, self.voting.list_selections, self._show_action)
         self.status, self.problem, self.last_voted = "loading", "", -1
         self._asked: tuple[BaseVote | None, int] = (None, -1)  # of the last vote: the image to finish first
         self._wake = threading.Condition()

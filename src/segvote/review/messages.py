@@ -71,6 +71,11 @@ class _Reshape(_Points):
     outline: list[float]  # before its corners were moved
 
 
+class _Take(_Points):
+    level: int  # 1 part, 2 object, 3 whole
+    value: int
+
+
 class TakeBack(Message):
     """Undo or redo."""
 
@@ -97,6 +102,7 @@ ACTIONS: dict[str, tuple[type[Message], Callable[..., int]]] = {
     "paint": (_Paint, Actions.paint),
     "reshape": (_Reshape, Actions.reshape),
     "set": (_SetSegments, Actions.set_segments),
+    "take": (_Take, Actions.take),
 }
 
 

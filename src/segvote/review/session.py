@@ -125,6 +125,7 @@ class Session:
             "classes": self.classes,
             "classNumber": self.number,
             "classCommand": self.class_command,
+            "modelProblem": self.engine.model.find_problem(),
         }
 
     def describe_status(self) -> dict[str, Any]:
@@ -174,6 +175,17 @@ class Session:
         letters = [name_alternative(number) for number in range(len(self.engine.voting.list_selections()))]
         level = self.run.confidence.get("level", "")
         return {"letters": letters, "bags": choose_images(self.run), "isAsked": level in DOUBTFUL and len(letters) > 1}
+
+    def embed(self, bag: int) -> dict[str, Any]:
+        """Prepare the model click on an image; answers when it is ready."""
+        self.engine.model.embed(self.engine.board.check_image(bag))
+        return {"ready": True}
+
+    def encode_levels(self, bag: int, **places: int) -> bytes:
+        """Part, object and whole of the model at a pixel x, y, or in a box left, top, right, bottom."""
+        middle = 0.5 if len(places) == 2 else 0.0
+        points = [place + middle for place in places.values()]
+        return self.engine.model.encode(self.engine.board.check_image(bag), points)
 
     def draw_alternative(self, number: int, bag: int) -> bytes:
         """JPEG of an image with the outline of an alternative, before corrections."""

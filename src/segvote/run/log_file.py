@@ -122,9 +122,11 @@ def explain_access(path: Path) -> Iterator[None]:
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
     """Reject a log of another format, or with anything in it but our table and triggers; they may be missing."""
-    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if found not in (0, FORMAT):
-        raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version not in (0, FORMAT):
+        raise DamagedFileError(
+            f"{path} has format {version}, this segvote reads {FORMAT}; use the version that wrote it"
+        )
     connection.execute("PRAGMA trusted_schema=OFF")
     with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
         fresh.executescript(SCHEMA)

@@ -141,8 +141,8 @@ def name_near(folder: str, run: Path) -> str:
 
 def find_near(folder: str, near: str, run: Path) -> str:
     """The folder at a path relative to a run folder if there is one, otherwise the folder as it was."""
-    found = Path(os.path.normpath(run.resolve() / near))
-    return str(found) if near and found.is_dir() else folder
+    path = Path(os.path.normpath(run.resolve() / near))
+    return str(path) if near and path.is_dir() else folder
 
 
 class RunRecord(Struct, frozen=True, omit_defaults=True):
@@ -223,10 +223,10 @@ def make_record(
     complete: bool = False,
     bags: Sequence[BagRecord] = (),
     problems: Sequence[Problem] = (),
-    **found: Any,
+    **fields: Any,
 ) -> RunRecord:
     """The record of a run by this version; `found` are fields of `RunRecord`."""
-    return RunRecord(__version__, list_versions(), inputs, settings.to_dict(), key, complete, bags, problems, **found)
+    return RunRecord(__version__, list_versions(), inputs, settings.to_dict(), key, complete, bags, problems, **fields)
 
 
 def describe_search(recall: float | None) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def _segment_window(frames: list[FrameRegions], last: np.ndarray | None, n_numbe
     regions = np.arange(starts[-1])  # of each basin, at the level below
     sizes, histograms = (np.concatenate([getattr(one, name) for one in frames]) for name in ("sizes", "histograms"))
     edges, sizes = link_regions(frames, starts), sizes.astype(np.float64)
-    found = np.empty((N_LEVELS, *lowest.shape), np.int32)
+    maps = np.empty((N_LEVELS, *lowest.shape), np.int32)
     for level in range(N_LEVELS):
         frozen = np.full(len(sizes), -1, np.int64)  # the supervoxel that a region belongs to already
         if last is not None:
@@ -138,9 +138,9 @@ def _segment_window(frames: list[FrameRegions], last: np.ndarray | None, n_numbe
         n_numbers[level] = max(n_numbers[level], numbers.max() + 1)
         membership = sparse.csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))))
         sizes, histograms, regions = membership @ sizes, membership @ histograms, groups[regions]
-        found[level] = numbers[regions][lowest]
+        maps[level] = numbers[regions][lowest]
         edges = _join_edges(groups[edges])
-    return found.swapaxes(0, 1)
+    return maps.swapaxes(0, 1)
 
 
 def link_regions(frames: list[FrameRegions], starts: np.ndarray) -> np.ndarray:

@@ -58,8 +58,12 @@ class PrototypeVoter(BaseVoter):
         return self.prototypes_.vote(self._standardise(X))
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
-        found = self.prototypes_
-        return found.rows, found.list_votes(self._standardise(x[None, :]))[0], found.intercept - self.threshold_
+        prototypes = self.prototypes_
+        return (
+            prototypes.rows,
+            prototypes.list_votes(self._standardise(x[None, :]))[0],
+            prototypes.intercept - self.threshold_,
+        )
 
 
 def embed_bags(bags: Bags, prototypes: np.ndarray, bandwidth: float) -> np.ndarray:

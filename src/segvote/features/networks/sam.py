@@ -26,6 +26,7 @@ SIDE, GRID = 1024, 256  # pixels of the network's input, and cells of its low-re
 # Mean and deviation of red, green and blue, 0 to 255; encoders that take (height, width, 3) do this themselves.
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 DECODER_INPUTS = {"image_embeddings", "point_coords", "point_labels", "mask_input", "has_mask_input", "orig_im_size"}
+SMALL_MASKS = "low_res_masks"  # output of the decoder
 # Intersection over union with the vote's region above which the network's mask replaces it.
 MIN_AGREEMENT = 0.6
 N_INSIDE, N_OUTSIDE = 3, 2  # points of a prompt
@@ -87,19 +88,41 @@ class Sam:
         """(n, *shape) bool: the masks that the decoder gives for a prompt."""
         grid = np.full((GRID, GRID), -LOGIT, np.float32)
         grid[: prompt.cells.shape[0], : prompt.cells.shape[1]][prompt.cells] = LOGIT
+        small = self.decode(embedding, prompt.points, prompt.labels, shape, SMALL_MASKS, grid)
+        return np.stack([enlarge(one, shape) for one in small])
+
+    def decode(
+        self,
+        embedding: np.ndarray,
+        points: np.ndarray,
+        labels: np.ndarray,
+        shape: tuple[int, ...],
+        output: str = SMALL_MASKS,
+        grid: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """(n, GRID, GRID) float32: the logits of an output of the decoder, masks at low resolution.
+
+        Points (n, 2) are x and y in pixels of the input, `labels` (n,) as SAM numbers them; `grid` are logits of a mask
+        as prompt, `shape` that of the picture.
+        """
         inputs = {
             "image_embeddings": embedding.astype(np.float32),
-            "point_coords": prompt.points[None].astype(np.float32),
-            "point_labels": prompt.labels[None].astype(np.float32),
-            "mask_input": grid[None, None],
-            "has_mask_input": np.ones(1, np.float32),
+            "point_coords": points[None].astype(np.float32),
+            "point_labels": labels[None].astype(np.float32),
+            "mask_input": np.zeros((1, 1, GRID, GRID), np.float32) if grid is None else grid[None, None],
+            "has_mask_input": np.array([grid is not None], np.float32),
             "orig_im_size": np.array(shape, np.float32),
         }
         # Exports often cut the large masks to the ratio of the image they were traced with; the small ones are whole.
         with explain_errors("the decoder of the refiner failed, export both files anew"):
-            (small,) = self.decoder.run(["low_res_masks"], inputs)
-        height, width = fit_sides(shape, SIDE)
-        return np.stack([_resize(_resize(one, (SIDE, SIDE))[:height, :width], shape) > 0 for one in small[0]])
+            (small,) = self.decoder.run([output], inputs)
+        return np.asarray(small[0])
+
+
+def enlarge(logits: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """(*shape) bool: a mask of the decoder, (GRID, GRID) logits, at the size of the picture."""
+    height, width = fit_sides(shape, SIDE)
+    return _resize(_resize(logits, (SIDE, SIDE))[:height, :width], shape) > 0
 
 
 def list_files(refine: str) -> tuple[Path, Path]:
@@ -130,9 +153,14 @@ def hash_refiner(refine: str) -> str:
 
 def open_sam(refine: str, sha256: str, device: str = CPU) -> Sam:
     """The refiner of a run, if its files are those that the run was drawn with; the last ones stay open."""
+    check_refiner(refine, sha256)
+    return _open(refine, sha256, device)
+
+
+def check_refiner(refine: str, sha256: str) -> None:
+    """Reject a refiner whose files are missing, or not those that a run was drawn with."""
     if hash_refiner(refine) != sha256:
         raise BadInputError(f"the files of {refine} are not those of the run; put them back, or annotate again")
-    return _open(refine, sha256, device)
 
 
 @lru_cache(maxsize=2)

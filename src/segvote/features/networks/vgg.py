@@ -178,8 +178,8 @@ def _read_safetensors(path: str) -> dict[str, np.ndarray]:
 def _pick(where: str, state: dict[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:
     array = state.get(name)
     if array is None or array.shape != shape or array.dtype.kind not in "fiu":
-        found = "nothing" if array is None else f"{array.shape} of {array.dtype}"
-        raise BadInputError(f"{where} with {name} of shape {shape}, got {found}; one with _bn is another network")
+        got = "nothing" if array is None else f"{array.shape} of {array.dtype}"
+        raise BadInputError(f"{where} with {name} of shape {shape}, got {got}; one with _bn is another network")
     if not np.isfinite(array).all():
         raise DamagedFileError(f"{where} with finite numbers in {name}, found others; fetch the file again")
     return array.astype(np.float32)

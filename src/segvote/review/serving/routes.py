@@ -28,6 +28,7 @@ from segvote.errors import (
     BadInputError,
     BusyRunError,
     InaccessibleFileError,
+    MissingPartError,
     SegvoteError,
     UnknownNameError,
     UnreadableImageError,
@@ -42,13 +43,14 @@ STATIC = Path(__file__).parent.parent / "static"
 mimetypes.add_type("text/javascript", ".js")  # some systems have another type for it, and browsers reject that
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}
-# A missing image and a full disk are no fault of the server; other errors of files are.
+# A missing image or package and a full disk are no fault of the server; other errors of files are.
 STATUSES = {
     BusyRunError: 409,
     BadInputError: 400,
     UnknownNameError: 400,
     UnreadableImageError: 404,
     InaccessibleFileError: 409,
+    MissingPartError: 409,
     UnwritableFileError: 507,
 }
 MAX_BODY = 1 << 18
@@ -72,6 +74,7 @@ def make_app(session: Session) -> Starlette:
     threads = ThreadPoolExecutor(MAX_ACTIONS, "segvote-action")
     engine, masks, frames = session.engine, session.engine.masks, session.engine.frames
     pictures, image = session.pictures, "/api/images/{bag:int}"
+    box = "{left:int}/{top:int}/{right:int}/{bottom:int}"
 
     def encode_changes(since: int) -> bytes:
         return encode_update(engine.board.snapshot, since)
@@ -97,6 +100,9 @@ def make_app(session: Session) -> Starlette:
         Route(f"{image}/map", _bytes(pictures.get_map), middleware=GZIP),
         Route(f"{image}/mask", _bytes(masks.encode_mask, FRESH), middleware=GZIP),
         Route(f"{image}/instances", _bytes(masks.encode_instances, FRESH), middleware=GZIP),
+        Route(f"{image}/model", _json(session.embed)),
+        Route(f"{image}/model/{{x:int}}/{{y:int}}", _bytes(session.encode_levels, FRESH), middleware=GZIP),
+        Route(f"{image}/model/{box}", _bytes(session.encode_levels, FRESH), middleware=GZIP),
         Route(f"{image}/small-mask", _bytes(masks.encode_small_mask, FRESH), middleware=GZIP),
         Route(image + "/frames/{frame:int}/picture", _bytes(frames.get_picture, media_type="image/jpeg")),
         Route(image + "/frames/{frame:int}/map", _bytes(encode_frame_map), middleware=GZIP),

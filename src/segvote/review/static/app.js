@@ -10,6 +10,7 @@ import { setUpClasses } from "./classes.js";
 import { setUpKeys } from "./keys.js";
 import { nextAudited, setUpLessons } from "./lessons.js";
 import { isDrawn, lookUpMask } from "./masks.js";
+import { getAnswer, isReading, LEVELS, prepareModel } from "./model.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { acceptHere, applyUpdate, countProgress, forgetAccepted, formatArea, isVideo, labelHere, N_TREE_LEVELS, store, tell, watch } from "./store.js";
@@ -214,6 +215,10 @@ watch("paint", async ({ name = "paint", points, stroke, ...rest }) => {
   const answer = await act(name, { bag: store.current, points: roundPoints(points), ...rest });
   if (answer) tell("corrected", answer); else if (stroke) removeStroke(stroke);
 });
+watch("take", async ({ points, value }) => {
+  const answer = await act("take", { bag: store.current, points, level: store.modelLevel + 1, value });
+  if (answer) tell("corrected", answer);
+});
 watch("outline", async ([x, y]) => {
   const bag = store.current;
   try {
@@ -248,8 +253,9 @@ watch("export", () => openFinish(ask));
 
 const press = (group, name, value) => byId(group).querySelectorAll("button").forEach((button) => button.setAttribute("aria-pressed", button.dataset[name] === String(value)));
 
-// One slider for the size of regions, or of the brush (in octaves).
+// One slider for the size of regions, the level of the model click, or the size of the brush (in octaves).
 function showSize() {
+  if (store.tool === "model") { showLevel(); return; }
   const slider = byId("size"), segments = store.tool === "segments";
   slider.disabled = ["polygon", "smart", "fill", "cut"].includes(store.tool);
   [slider.min, slider.max, slider.step] = segments ? [0, N_TREE_LEVELS - 1, 1] : [-2, 2 * Math.log2(MAX_RADIUS), 0.25];
@@ -258,6 +264,22 @@ function showSize() {
   byId("size-text").textContent = segments ? names[store.level] : slider.disabled ? "" : `${store.radius < 10 ? store.radius.toFixed(1) : Math.round(store.radius)} px`;
   byId("snap").disabled = segments || ["smart", "fill", "cut"].includes(store.tool);
   slider.setAttribute("aria-valuetext", byId("size-text").textContent);
+}
+
+function showLevel() {
+  const slider = byId("size");
+  slider.disabled = false;
+  byId("snap").disabled = true;
+  byId("canvas").dataset.reading = isReading();
+  Object.assign(slider, { min: 0, max: LEVELS.length - 1, step: 1, value: store.modelLevel });
+  byId("size-text").textContent = isReading() ? "reading …" : LEVELS[store.modelLevel];
+  slider.setAttribute("aria-valuetext", LEVELS[store.modelLevel]);
+}
+
+// Why a tool cannot be used; empty where it can.
+function findObstacle(tool) {
+  if (isVideo() && tool !== TOOLS[0]) return BY_SEGMENTS;
+  return tool === "model" ? store.run.modelProblem : "";
 }
 
 // The label of the next click or stroke: brush and lasso cannot toggle, and the eraser is always background.
@@ -270,19 +292,23 @@ function showLabel() {
 function showTool(tool) {
   store.tool = byId("canvas").dataset.tool = tool;
   press("tools", "tool", tool);
-  for (const button of byId("tools").children) button.setAttribute("aria-disabled", isVideo() && button.dataset.tool !== TOOLS[0]);
+  for (const button of byId("tools").children) button.setAttribute("aria-disabled", Boolean(findObstacle(button.dataset.tool)));
+  prepareModel();
   showSize();
   showLabel();
 }
 
 watch("view", (view) => { store.view = view; press("views", "view", view); tell("look"); });
 watch("tool", (tool) => {
-  const refused = isVideo() && tool !== TOOLS[0];
-  if (refused) toast(BY_SEGMENTS);
-  showTool(refused ? TOOLS[0] : tool);
+  const obstacle = findObstacle(tool);
+  if (obstacle) toast(obstacle);
+  showTool(obstacle ? TOOLS[0] : tool);
   tell("look");
 });
 watch("level", (level) => { store.level = level; showSize(); tell("look"); });
+watch("model-level", (level) => { store.modelLevel = level; showSize(); draw(); });
+watch("model-ready", showSize);
+watch("model-failed", toast);
 watch("radius", (radius) => { store.radius = Math.min(MAX_RADIUS, Math.max(0.5, radius)); showSize(); draw(); });
 watch("labels", (label) => { store.label = label; showLabel(); });
 watch("snap", (snap) => { store.snap = snap; byId("snap").setAttribute("aria-pressed", snap); });
@@ -308,7 +334,9 @@ function setUpButtons() {
   }
   byId("size").addEventListener("input", (event) => {
     const value = Number(event.target.value);
-    if (store.tool === "segments") tell("level", N_TREE_LEVELS - 1 - value); else tell("radius", 2 ** (value / 2));
+    if (store.tool === "segments") tell("level", N_TREE_LEVELS - 1 - value);
+    else if (store.tool === "model") tell("model-level", value);
+    else tell("radius", 2 ** (value / 2));
   });
   byId("frame-slider").addEventListener("input", (event) => goToFrame(Number(event.target.value)));
   byId("snap").addEventListener("click", () => tell("snap", !store.snap));
@@ -351,5 +379,5 @@ async function start() {
 }
 
 // For tests.
-window.segvote = { store, go, tell, countStrokes, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
+window.segvote = { store, go, tell, countStrokes, getAnswer, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
 start().catch((error) => { byId("notice").textContent = error.message; byId("notice").hidden = false; });

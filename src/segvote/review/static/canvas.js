@@ -2,6 +2,7 @@
 
 import { colourOf, getOthers } from "./classes.js";
 import { fetchMask, isDrawn, lookUpMask } from "./masks.js";
+import { getAnswer } from "./model.js";
 import { listOutlines } from "./objects.js";
 import { paintOverlay } from "./paint.js";
 import { Regions, traceMask } from "./regions.js";
@@ -56,6 +57,9 @@ export function screenToImage(x, y) {
 
 export const segmentAt = (x, y) => (regions ? regions.segmentAt((x - panX) / zoom, (y - panY) / zoom) : -1);
 
+// The label of a drawn stroke: object, unless another one is chosen.
+export const chooseDrawn = () => (store.label === "toggle" ? 1 : Number(store.label));
+
 // Whether the mask shown covers a place of the image.
 export function isMaskAt(x, y) {
   const [sx, sy] = scale();
@@ -63,6 +67,9 @@ export function isMaskAt(x, y) {
   const column = Math.floor((x / sx / regions.width) * mask.width), row = Math.floor((y / sy / regions.height) * mask.height);
   return column >= 0 && row >= 0 && column < mask.width && row < mask.height && mask.pixels[row * mask.width + column] === 1;
 }
+
+// The label of a click at a place of the image.
+export const chooseAt = (x, y) => (store.label === "toggle" ? (isMaskAt(x, y) ? 0 : 1) : Number(store.label));
 
 async function load(index, frame = -1) {
   const key = `${index} ${frame}`;
@@ -204,6 +211,7 @@ function drawNow() {
   drawObjects();
   for (const stroke of strokes) drawStroke(stroke);
   if (store.tool === "segments") drawHover(); else drawCursor();
+  drawAnswer();
 }
 
 function line(path, colour, width) {
@@ -292,6 +300,7 @@ function drawStroke(stroke) {
     const path = new Path2D();
     stroke.points.forEach(([x, y], k) => (k ? path.lineTo(x / sx, y / sy) : path.moveTo(x / sx, y / sy)));
     if (stroke.tool === "polygon") drawPolygon(path, stroke);
+    else if (stroke.tool === "model") drawBox(stroke);
     else {
       if (stroke.points.length === 1) path.lineTo(stroke.points[0][0] / sx + 1e-3, stroke.points[0][1] / sy);
       if (stroke.tool === "cut") drawCut(path);
@@ -303,6 +312,15 @@ function drawStroke(stroke) {
     }
   }
   context.restore();
+}
+
+function drawBox({ points, value }) {
+  const [sx, sy] = scale();
+  const path = new Path2D(), [[x0, y0], [x1, y1]] = [points[0], points.at(-1)];
+  path.rect(Math.min(x0, x1) / sx, Math.min(y0, y1) / sy, Math.abs(x1 - x0) / sx, Math.abs(y1 - y0) / sy);
+  line(path, "rgb(0 0 0 / .6)", 3.4);
+  context.setLineDash([7 / zoom, 4 / zoom]);
+  line(path, COLOURS[value], 1.6);
 }
 
 function drawCut(path) {
@@ -336,6 +354,19 @@ function drawHover() {
   const path = regions.drawOutline(flags, segments);
   line(path, "rgb(0 0 0 / .65)", 4);
   line(path, "#fff", byKeyboard ? 2.4 : 1.6);
+}
+
+// What the model click would take, in the colour of the label it would get.
+function drawAnswer() {
+  const found = getAnswer();
+  if (!found) return;
+  const value = found.points.length > 2 ? chooseDrawn() : chooseAt(found.points[0] + 0.5, found.points[1] + 0.5);
+  const ratio = regions.width / found.mask.width;
+  context.save();
+  context.scale(ratio, ratio);
+  line(found.path, "rgb(0 0 0 / .7)", 4.4 / ratio);
+  line(found.path, COLOURS[value], 2.4 / ratio);
+  context.restore();
 }
 
 // The brush as a ring of its size.
@@ -390,6 +421,7 @@ export const formatScore = (score) => `${score <= -0.0005 ? "−" : "+"}${Math.a
 
 new ResizeObserver(() => { tip.hidden = true; fit(); }).observe(frame);
 watch("objects", draw);
+watch("model", draw);
 watch("undo", dropSaved); // at once: the mask without it may take a moment
 watch("zoom-to", zoomTo);
 watch("mask", (index) => { if (index === store.current) refresh(); });

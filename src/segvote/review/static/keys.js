@@ -4,6 +4,7 @@ import { panBy, zoomBy, fit, getHovered, getRegions, setHovered } from "./canvas
 import { openClass } from "./classes.js";
 import { isFinishOpen } from "./finish.js";
 import { isGridOpen, openGrid, pressInGrid, selectAll } from "./grid.js";
+import { LEVELS } from "./model.js";
 import { moveInQueue } from "./queue.js";
 import { FILTERS, N_TREE_LEVELS, store, tell } from "./store.js";
 import { openPanel } from "./panels.js";
@@ -36,9 +37,11 @@ function label(value) {
   tell("label", { segments, value: value === "toggle" ? toggled : value, segment });
 }
 
-// A class, where there are several; otherwise the size of the regions, as on the slider from left to right.
+// A class, where there are several; otherwise the size of the regions, as on the slider from left to right, or the level
+// of the model click.
 function pressNumber(k) {
   if (store.run.classes.length > 1) openClass(k);
+  else if (store.tool === "model") { if (k < LEVELS.length) tell("model-level", k); }
   else if (k < N_TREE_LEVELS) tell("level", N_TREE_LEVELS - 1 - k);
 }
 
@@ -96,7 +99,7 @@ const COMMANDS = {
 };
 
 // With Shift held; capitals by Caps Lock are the plain letters.
-const SHIFTED = { A: () => tell("audit"), B: () => tell("clear") };
+const SHIFTED = { A: () => tell("audit"), B: () => tell("clear"), P: () => tell("tool", "model") };
 
 function pressControl(event) {
   if (["z", "Z", "y"].includes(event.key)) tell(event.key === "z" ? "undo" : "redo");

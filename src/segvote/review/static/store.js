@@ -18,6 +18,7 @@ export const store = {
   view: "mask",
   tool: "segments",
   level: N_TREE_LEVELS - 1, // of the regions that a click takes; the last is single segments
+  modelLevel: 1, // of the model click: 0 part, 1 object, 2 whole
   label: "toggle", // of a click or a stroke: toggle, 1 object, 0 background, -1 undecided
   radius: 12, // of the brush, in pixels of the image
   snap: true, // strokes follow the fine superpixels

@@ -1,12 +1,14 @@
 // Pointer, wheel and touch on the image: labels of regions, brush, eraser, polygon, fill and cut; zoom and pan.
 
-import { addStroke, canvas, draw, getRegions, imageToScreen, isMaskAt, panBy, placeTip, removeStroke, screenToImage, segmentAt, setCursor, setHovered, zoomBy } from "./canvas.js";
+import { addStroke, canvas, chooseAt, chooseDrawn, draw, getRegions, imageToScreen, isMaskAt, panBy, placeTip, removeStroke, screenToImage, segmentAt, setCursor, setHovered, zoomBy } from "./canvas.js";
+import { LEVELS, lookAt, lookAway } from "./model.js";
 import { isSelected, N_TREE_LEVELS, store, tell, watch } from "./store.js";
 
-export const TOOLS = ["segments", "smart", "brush", "eraser", "polygon", "fill", "cut"];
+export const TOOLS = ["segments", "smart", "model", "brush", "eraser", "polygon", "fill", "cut"];
 const PLACES = ["smart", "fill"]; // tools that need one place
 const MAX_POINTS = 8000;
 const NEAR = 10; // CSS pixels from a corner or an edge of a lasso in which the pointer takes it
+const SMALL = 6; // CSS pixels below which a drag is a click
 const MOVED = 3; // CSS pixels from which on a click is a drag
 
 let stroke = null; // being drawn
@@ -21,8 +23,7 @@ const toCanvas = (event) => {
 // The label of a stroke: background for the eraser, else the chosen one; "toggle" of a drawn stroke is object.
 function chooseValue(segment = -1) {
   if (store.tool === "eraser") return 0;
-  if (store.label !== "toggle") return Number(store.label);
-  if (store.tool !== "segments") return 1;
+  if (store.label !== "toggle" || store.tool !== "segments") return chooseDrawn();
   return isSelected(store.images[store.current].state[segment]) ? 0 : 1;
 }
 
@@ -44,7 +45,10 @@ function begin(x, y, segment) {
 
 function extend(x, y, segment) {
   if (stroke.place) return;
-  if (stroke.segments) {
+  if (stroke.tool === "model") {
+    stroke.points[1] = screenToImage(x, y);
+    if (extent(stroke) >= SMALL) lookAt(fitBox(stroke.points));
+  } else if (stroke.segments) {
     if (segment >= 0) getRegions().listRegion(segment, store.level).forEach((s) => stroke.segments.add(s));
   } else if (!stroke.clicked && stroke.points.length < MAX_POINTS) {
     const point = screenToImage(x, y), last = stroke.points.at(-1);
@@ -58,6 +62,7 @@ function finish() {
   stroke = null;
   if (!done) return;
   if (done.place) { takeAt(...done.place); return; }
+  if (done.tool === "model") { takeModel(done); return; }
   if (done.segments) {
     removeStroke(done);
     tell("label", { segments: [...done.segments], value: done.value, segment: done.first });
@@ -75,8 +80,25 @@ function cancel() {
 }
 
 function takeAt(x, y) {
-  const value = store.label === "toggle" ? (isMaskAt(x, y) ? 0 : 1) : Number(store.label);
-  tell("paint", { tool: store.tool, points: [[x, y]], radius: 1, value, snap: false });
+  tell("paint", { tool: store.tool, points: [[x, y]], radius: 1, value: chooseAt(x, y), snap: false });
+}
+
+// Part, object or whole at a place, or in a box.
+function takeModel(done) {
+  removeStroke(done);
+  if (extent(done) >= SMALL) { tell("take", { points: fitBox(done.points), value: done.value }); return; }
+  const [x, y] = fitPlace(done.points[0]).map((one) => one + 0.5);
+  tell("take", { points: [x, y], value: chooseAt(x, y) });
+}
+
+const getSize = () => { const { width, height } = store.run.images[store.current]; return [width, height]; };
+
+// The pixel at a place, and the whole pixels of a box, inside the image.
+const fitPlace = (place) => place.map((one, axis) => Math.max(0, Math.min(getSize()[axis] - 1, Math.floor(one))));
+
+function fitBox(points) {
+  const sides = [0, 1].map((axis) => points.map((point) => Math.max(0, Math.min(getSize()[axis], Math.round(point[axis])))));
+  return [...sides.map((side) => Math.min(...side)), ...sides.map((side) => Math.max(...side))];
 }
 
 // A polygon is drawn in one go, or corner by corner: a click on the first corner, or a double click, closes it. Until
@@ -167,6 +189,7 @@ canvas.addEventListener("pointermove", (event) => {
   if (panning) { panBy(x - panning[0], y - panning[1]); panning = [x, y]; return; }
   const segment = segmentAt(x, y);
   if (store.tool === "segments") { setHovered(segment); placeTip(x, y); } else setCursor(...screenToImage(x, y));
+  if (!stroke && event.pointerType !== "touch") lookAt(fitPlace(screenToImage(x, y)));
   if (stroke?.grabbed) { dragCorner(x, y); return; }
   // A quick pointer skips places between two frames; the browser has them.
   if (stroke) for (const one of event.getCoalescedEvents?.() ?? [event]) extend(...toCanvas(one), segmentAt(...toCanvas(one)));
@@ -187,7 +210,7 @@ canvas.addEventListener("pointerup", (event) => {
   const grabbed = stroke?.grabbed;
   if (release(event) || !stroke) return;
   if (stroke.clicked) { dropCorner(grabbed, ...toCanvas(event)); return; }
-  if (stroke.tool === "polygon" && extent(stroke) < 6) {
+  if (stroke.tool === "polygon" && extent(stroke) < SMALL) {
     stroke.points.length = 1; // a click: the first corner of many
     stroke.clicked = true;
     draw();
@@ -195,7 +218,7 @@ canvas.addEventListener("pointerup", (event) => {
 });
 canvas.addEventListener("dblclick", doubleClick);
 canvas.addEventListener("pointercancel", (event) => { release(event); cancel(); });
-canvas.addEventListener("pointerleave", () => { setHovered(-1); setCursor(null); });
+canvas.addEventListener("pointerleave", () => { setHovered(-1); setCursor(null); lookAway(); });
 canvas.addEventListener("contextmenu", (event) => event.preventDefault());
 
 // Two fingers: the place between them stays between them.
@@ -220,9 +243,10 @@ canvas.addEventListener("wheel", (event) => {
   turned = 0;
 }, { passive: false });
 
-// Larger or smaller: the regions that a click takes, or the brush.
+// Larger or smaller: the regions that a click takes, the level of the model click, or the brush.
 export function resize(step) {
   if (store.tool === "segments") tell("level", Math.min(N_TREE_LEVELS - 1, Math.max(0, store.level - step)));
+  else if (store.tool === "model") tell("model-level", Math.min(LEVELS.length - 1, Math.max(0, store.modelLevel + step)));
   else tell("radius", step > 0 ? Math.max(store.radius * 1.25, store.radius + 0.5) : store.radius / 1.25);
 }
 
