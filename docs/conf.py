@@ -78,7 +78,7 @@ numpydoc_xref_aliases = {
             "pipeline.predict.Predictions",
             "pipeline.explain.SegmentExplanation",
             "pipeline.doctor.Diagnosis",
-            "pipeline.importing.Imported",
+            "pipeline.importing.ImportResult",
             "evaluation.evaluate.Evaluation",
             "evaluation.comparison.Comparison",
             "evaluation.benchmark.Benchmark",
