@@ -71,12 +71,12 @@ test-trainers:
 	$(TRAINERS)/$(PROGRAMS)/pip install -q -e . fiftyone hypothesis pycocotools pytest pytest-timeout ultralytics
 	$(TRAINERS)/$(PROGRAMS)/python -m pytest -q --noconftest -m slow tests/io/test_export_trainers.py tests/io/test_export_judges.py -k 'ultralytics or fiftyone'
 
-# Backbones by transformers and torch, tiny ones with random weights, in an environment of their own.
+# Fine-tuning, and backbones by transformers and torch, tiny ones with random weights, in an environment of their own.
 TORCH := .venv-torch
 test-torch:
 	test -x $(TORCH)/$(PROGRAMS)/python || $(PYTHON) -m venv $(TORCH)
 	$(TORCH)/$(PROGRAMS)/pip install -q -e '.[torch-test]'
-	SEGVOTE_NEED_TORCH=1 $(TORCH)/$(PROGRAMS)/python -m pytest -q tests/features/test_hugging_face.py
+	SEGVOTE_NEED_TORCH=1 $(TORCH)/$(PROGRAMS)/python -m pytest -q tests/features/test_hugging_face.py tests/features/test_adapt.py tests/pipeline/test_adapt.py
 
 test-data: install
 	SEGVOTE_DATA=$(abspath $(DATA)) $(BIN)/python -m pytest -q -m real_data

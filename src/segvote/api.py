@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from segvote.errors import BadInputError
 from segvote.inputs.bags import Problem
 from segvote.io.exports.base import ExportOptions
+from segvote.io.shards import JSON_LINES
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.opened_run import OpenedRun
 from segvote.pipeline.alternatives import change_alternative
@@ -139,7 +140,15 @@ def annotate(
     (12, (120, 160))
     """
     with open_call(
-        with_folder, without_folder, segments, masks, out=out, n_jobs=n_jobs, scheduler=scheduler, progress=progress
+        with_folder,
+        without_folder,
+        segments,
+        masks,
+        out=out,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+        sparse=2,
     ) as call:
         shown, absent, label_maps, own_masks = call.inputs
         given = None if own_masks is None else _find_masks(own_masks)
@@ -371,9 +380,12 @@ def predict(
     device: str | None = None,
     scheduler: str | None = None,
     strict: bool = False,
+    shards: str = JSON_LINES,
     progress: Progress | None = None,
 ) -> Predictions:
     """Predict whether new images show the object, and draw their masks.
+
+    A stopped prediction is continued by the same call; images of finished blocks are not read again.
 
     Parameters
     ----------
@@ -389,6 +401,8 @@ def predict(
     device : str, optional
         Where the network runs, ``auto``, ``cpu``, ``cuda`` or another; as in the training run where it is not given. A
         `Model` stays where it is.
+    shards : str
+        Format of the results of each block of images in ``shards``: ``jsonl``, or ``parquet``, which needs pyarrow.
     n_jobs, scheduler, strict, progress
         As for `annotate`.
 
@@ -409,7 +423,8 @@ def predict(
         source = call.folder or model
         if (run := find_model_run(source)) is not None:
             _open_current(run, call.resources)
-        found = predict_folder(source, call.inputs[0], call.out, false_positive_rate, device, call.resources, strict)
+        options = false_positive_rate, device, call.resources, strict, shards
+        found = predict_folder(source, call.inputs[0], call.out, *options)
         write_predictions_report(found)
     return found
 
@@ -873,7 +888,7 @@ def benchmark(
     voters, features : sequence of str
         Combined as in `compare`; without `voters`, the paper's methods and the method.
     as_paper : bool
-        The paper's recipe: gPb segments, VGG-19 at 224 x 224, SIFT words.
+        The paper's recipe: gPb segments, VGG-19 at 224 x 224 (VGG-16 without its weights), SIFT words.
     segmenter : str, optional
         A name of `segvote.SEGMENTERS`; default: that of the recipe.
     n_segments : int

@@ -76,7 +76,7 @@ class RunImage:
     @property
     def heatmap(self) -> np.ndarray:
         """(h, w) float32: the score of the segment that each pixel belongs to, less the image's threshold."""
-        scores = self.run.votes["scores"][self.run.get_slice(self.index)] - self.record.threshold
+        scores = self.run.read_scores(self.index) - self.record.threshold
         labels = resize_labels(self.run.read_segments(self.index)["labels"], (self.record.height, self.record.width))
         return scores.astype(np.float32)[labels]
 

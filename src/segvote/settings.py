@@ -12,6 +12,8 @@ from segvote.method.hypotheses import VoteParams
 from segvote.selection import DEFAULT_EXTENT
 from segvote.voters import METHOD
 
+# How many images vote: as many as fit into memory, or all.
+AUTO, ALL = "auto", "all"
 CONTRAST = "contrast"  # prefers segments of unusual local contrast
 # Level of detail to the longest side of the network's input in pixels; None: that of the features.
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CONTRAST: 896}
@@ -29,6 +31,8 @@ class Settings:
         Parameters of the voter's class, by name.
     features, feature_options
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
+    adapt
+        Whether the network of the features is fine-tuned on the bag labels first; needs torch once.
     segmenter, n_segments, size
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
     detail : str
@@ -58,6 +62,9 @@ class Settings:
     refine : str
         A network that redraws the regions of masks, ``mobile-sam`` or ``sam:ENCODER.onnx,DECODER.onnx``; empty: none.
         It runs on the device of the features.
+    vote_on : str
+        How many images vote, the others are predicted: ``auto`` (as many as fit into memory), ``all``, or a number; see
+        `segvote.pipeline.sample`.
     seed : int
         Seed of random numbers (codebooks).
     label : str
@@ -84,6 +91,7 @@ class Settings:
 
     voter: str = METHOD
     features: str = "lite0"
+    adapt: bool = False
     segmenter: str = "ward"
     n_segments: int = 200
     size: int = 400
@@ -99,6 +107,7 @@ class Settings:
     draw: str = "auto"
     objects: str = "auto"
     refine: str = ""
+    vote_on: str = AUTO
     seed: int = 0
     label: str = "object"
     frames: str = "auto"
@@ -110,7 +119,11 @@ class Settings:
     feature_options: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields for a record; `vote_on` only where it was chosen, because by default it changes no result."""
+        data = asdict(self)
+        if self.vote_on == AUTO:
+            del data["vote_on"]
+        return data
 
 
 def read_settings(data: Any, where: object) -> Settings:

@@ -29,6 +29,11 @@ def make_alternatives(run, n_alternatives=3):
     return Alternatives(scores > 0, scores, thresholds, rng.random(n_alternatives))
 
 
+def test_the_order_of_the_arrays_is_that_of_their_names(run):
+    write_alternatives(run.folder, make_alternatives(run))
+    assert list(read_arrays(run.folder.alternatives_path)) == ["selected", "scores", "support", "thresholds"]
+
+
 def test_alternatives_are_read_as_they_were_written(run):
     written = make_alternatives(run)
     write_alternatives(run.folder, written)

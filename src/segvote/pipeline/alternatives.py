@@ -12,11 +12,11 @@ from segvote.errors import BadInputError
 from segvote.pipeline.annotate import update_run, write_again
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.extent import draw_selection
-from segvote.pipeline.opening import list_run_bags, reopen
+from segvote.pipeline.opening import make_run_key, reopen
 from segvote.pipeline.workers import Resources
 from segvote.run.alternatives import check_alternative, parse_alternative, read_alternatives
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Corrections, make_result_key, read_corrections
+from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.selection import DEFAULT_EXTENT, Selection, make_unknown_labels
@@ -43,7 +43,7 @@ def change_alternative(run: Run | Path | str, which: str | int, resources: Resou
             with closing(CorrectionLog(folder.corrections_path)) as log:
                 log.append(Action("alternative", value=number))
         corrections = read_corrections(folder)
-        if run.record.key != make_result_key(run.settings, list_run_bags(run, corrections), corrections):
+        if run.record.key != make_run_key(run, corrections):
             resources.progress("vote", 0, 1)
             voted = vote(reopen(run), keep=True)
             resources.progress("vote", 1, 1)

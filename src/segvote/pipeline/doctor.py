@@ -26,7 +26,8 @@ from segvote.method.mislabelled import LIKELY
 from segvote.pipeline.corrected_vote import RunVote, vote
 from segvote.pipeline.looks import choose_look, list_levels
 from segvote.pipeline.opening import open_folder, reopen
-from segvote.pipeline.prepare import check_names, extract_bags, keep_readable
+from segvote.pipeline.prepare import check_names, extract_bags, keep_good, keep_readable
+from segvote.pipeline.sample import list_left_out
 from segvote.pipeline.vote import BaseVote, hold_vote
 from segvote.pipeline.workers import Resources
 from segvote.progress import Progress, count_along, ignore_progress
@@ -100,7 +101,9 @@ def diagnose_folders(
         duplicates = find_duplicates([one for one in segmented if not one.problem], resources.progress)
         # An image in both folders is evidence for neither.
         shared = {bag.name for pair in duplicates if pair.exact and pair.across for bag in (pair.one, pair.other)}
-        voting = [bag for bag in bags if bag.name not in shared]
+        good = [bag for bag in keep_good(segmented) if bag.name not in shared]
+        left_out = shared | list_left_out(run, good, looks[0][1], looks[0][0])
+        voting = [bag for bag in bags if bag.name not in left_out]
         # The same looks as `annotate`, so that both have the same confidence in the same folders.
         base, good = choose_look(looks, partial(_look, run, voting, resources))
     problems = [Problem(one.name, one.problem) for one in segmented if one.problem]

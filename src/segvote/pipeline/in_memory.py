@@ -67,6 +67,8 @@ def annotate_arrays(
         raise BadInputError(
             f"expected images of both kinds, got {len(with_images)} with and {len(without_images)} without"
         )
+    if settings.adapt:
+        raise BadInputError("expected folders with adapt, got images in memory; use segvote.annotate")
     shown = {image.tobytes(): number for number, image in enumerate(given[: len(with_images)])}
     for number, image in enumerate(given[len(with_images) :]):
         if (other := shown.get(image.tobytes())) is not None:

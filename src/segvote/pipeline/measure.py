@@ -35,7 +35,7 @@ FILE_NAME = "measurements.csv"
 
 def measure_run(run: Run | ClassRuns, progress: Progress = ignore_progress) -> dict[str, list[Any]]:
     """The columns of `COLUMNS`, one value per object; see `segvote.measure`."""
-    bags = run.images if isinstance(run, ClassRuns) else run.bags
+    bags = run.images if isinstance(run, ClassRuns) else run.all_bags
     annotations = add_frame_pictures(divide_instances(run, run.list_annotations()))
     n_annotations = sum(bag.n_frames or 1 for bag in bags)
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}

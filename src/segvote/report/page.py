@@ -26,6 +26,7 @@ from segvote.report.summary import (
     format_figures,
     format_left_out,
     format_parameters,
+    format_sample,
     format_tiles,
     format_title,
 )
@@ -53,6 +54,7 @@ def list_parts(run: Run) -> Iterator[str]:
         title=format_title(run),
         subtitle=f"Voter {settings.voter}, features {settings.features}, segmenter {settings.segmenter}",
         confidence=format_confidence(run),
+        sample=format_sample(run),
         estimate=format_estimate(run),
         alternatives=format_alternatives(run),
         extents=format_extents(run),

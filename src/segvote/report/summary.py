@@ -32,27 +32,28 @@ class Tile(NamedTuple):
 
 def format_title(run: Run) -> str:
     """The run in one line of plain text."""
-    n_with = sum(bag.bag_label == WITH for bag in run.bags)
-    n_without = len(run) - n_with
+    n_with = sum(bag.bag_label == WITH for bag in run.all_bags)
+    n_without = len(run.all_bags) - n_with
     return f"{run.settings.label}: {n_with} image{'s' * (n_with != 1)} with, {n_without} without"
 
 
 def format_tiles(run: Run) -> str:
     """The run in six numbers."""
-    shown = [bag for bag in run.bags if bag.bag_label == WITH]
-    n_without = len(run) - len(shown)
-    n_segments = sum(bag.n_segments for bag in run.bags)
-    n_selected = sum(bag.n_selected for bag in run.bags)
+    bags = run.all_bags
+    shown = [bag for bag in bags if bag.bag_label == WITH]
+    n_without = len(bags) - len(shown)
+    n_segments = sum(bag.n_segments for bag in bags)
+    n_selected = sum(bag.n_selected for bag in bags)
     n_uncertain = sum(bag.uncertainty >= UNCERTAIN for bag in shown)
-    used = {bag.name for bag in run.bags}
+    used = {bag.name for bag in bags}
     n_problems = sum(problem.name not in used for problem in run.record.problems)
     tiles = [
-        Tile(format_count(len(run)), "images read", f"{len(shown):,} with, {n_without:,} without"),
+        Tile(format_count(len(bags)), "images read", f"{len(shown):,} with, {n_without:,} without"),
         Tile(format_count(n_segments), "segments", f"{n_selected:,} selected as {run.settings.label}"),
         Tile(format_share(median(bag.area for bag in shown)), "of an image", "median area of a mask"),
         Tile(format_count(n_uncertain), "uncertain", f"of {len(shown):,} masks: uncertainty {UNCERTAIN} or more"),
         Tile(
-            format_count(count_false_positives(run.bags)),
+            format_count(count_false_positives(bags)),
             "look like it",
             f"of {n_without:,} images without; their masks are empty",
         ),
@@ -85,6 +86,13 @@ def format_estimate(run: Run) -> str:
 
 def _begin_sentence(text: str) -> str:
     return text[:1].upper() + text[1:]  # `capitalize` would make WITH and WITHOUT small
+
+
+def format_sample(run: Run) -> str:
+    """How many images voted, where not all did; nothing otherwise."""
+    return render(
+        "sample.html.j2", n_voters=len(run), n_images=len(run.all_bags), n_predicted=len(run.record.predicted)
+    )
 
 
 def format_drawing(run: Run) -> str:

@@ -251,12 +251,18 @@ def read_written_corrections(run: Run) -> Corrections:
     return replay([action for action in actions if action.number <= run.record.n_actions])
 
 
-def make_result_key(settings: Settings, segmented: Sequence[Bag], corrections: Corrections) -> str:
-    """Key of a run's result, made of its inputs. Corrections that were all undone leave no trace."""
+def make_result_key(
+    settings: Settings, segmented: Sequence[Bag], corrections: Corrections, others: Sequence[Bag] = ()
+) -> str:
+    """Key of a run's result, made of its inputs. Corrections that were all undone leave no trace.
+
+    Bags that vote are `segmented`, those that are predicted `others`.
+    """
     bags = [(one.name, one.features_key) for one in segmented]
     corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
     refined = {"refiner": hash_refiner(settings.refine)} if settings.refine else {}
-    decided = {**corrected, **refined}
+    predicted = {"predicted": [(one.name, one.features_key) for one in others]} if others else {}
+    decided = {**corrected, **refined, **predicted}
     return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **decided)
 
 

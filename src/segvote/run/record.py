@@ -163,9 +163,11 @@ class RunRecord(Struct, frozen=True, omit_defaults=True):
     estimate: Estimate | None = None  # of the images that were not finished
     corrections: Key = ""  # `Corrections.digest` that the masks follow
     n_actions: Count = 0  # number of the last action of the log among them
+    vote_on: Count = 0  # how many bags were to vote, 0: all
+    predicted: Sequence[BagRecord] = ()  # bags that did not vote and were scored by the model
 
     def __post_init__(self) -> None:
-        for bag in self.bags:
+        for bag in (*self.bags, *self.predicted):
             if bag.name.split("/", 1)[0] not in (WITH, WITHOUT):
                 raise ValueError(f"{bag.name!r:.80} is not the name of a bag")
             check_inside(bag.name, bag.stem)

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError
+from segvote.features.networks.adaptable import AdaptableFeatures
 from segvote.features.networks.devices import CPU, choose_device
-from segvote.features.networks.network import NetworkFeatures, hash_files, make_session
+from segvote.features.networks.network import hash_files
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.features.networks.weights import find_weights
 from segvote.features.pooling import check_pooling, choose_sides
@@ -30,7 +31,7 @@ STRIDE = 16  # of the coarsest map
 Layer = tuple[np.ndarray, np.ndarray]  # kernel (out, in, 3, 3) and bias (out,)
 
 
-class VggFeatures(NetworkFeatures):
+class VggFeatures(AdaptableFeatures):
     """Maps of a VGG after the last convolution (with ReLU) of stages 3, 4 and 5, pooled over segments.
 
     Parameters
@@ -79,8 +80,8 @@ class VggFeatures(NetworkFeatures):
     def _name_model(self) -> dict[str, Any]:
         return {"name": self.name, "weights": hash_files([self.path])}
 
-    def _open_model(self) -> Any:
-        return make_session(build_vgg(self.name, read_vgg_weights(self.name, self.path)), self.device)
+    def build_network(self) -> bytes:
+        return build_vgg(self.name, read_vgg_weights(self.name, self.path))
 
     def _choose_sides(self, height: int, width: int) -> tuple[int, int]:
         return choose_sides(1, 1, self.size, STRIDE) if self.square else super()._choose_sides(height, width)
