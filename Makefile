@@ -160,7 +160,7 @@ bench-ratio: install
 suite: install
 	$(BIN)/python benchmarks/suite.py $(DATA)
 
-# The comparison of docs/paper.md, on the sets below DATA; stopped, it goes on where it was.
+# The comparison of docs/research/paper.md, on the sets below DATA; stopped, it goes on where it was.
 paper: install
 	$(BIN)/python benchmarks/paper.py $(DATA)
 
