@@ -160,11 +160,12 @@ bench-ratio: install
 suite: install
 	$(BIN)/python benchmarks/suite.py $(DATA)
 
-# The comparison of docs/paper.md, on the sets below DATA; stopped, it goes on where it was.
+# The comparison of docs/research/paper.md, on the sets below DATA; stopped, it goes on where it was.
 paper: install
 	$(BIN)/python benchmarks/paper.py $(DATA)
 
 docs: $(VENV)/.docs
+	rm -rf docs/api  # pages of names that are gone
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
@@ -210,4 +211,4 @@ check-tag: install
 	$(BIN)/python tests/trust/supply.py tag
 
 clean:
-	rm -rf $(VENV) $(VENV)-wheel $(addprefix $(VENV)-,$(PYTHONS)) $(OLDEST) $(NIGHTLY) $(JUDGES) $(TORCH) demo-out htmlcov .coverage docs/_build docs/auto_examples docs/auto_gallery dist
+	rm -rf $(VENV) $(VENV)-wheel $(addprefix $(VENV)-,$(PYTHONS)) $(OLDEST) $(NIGHTLY) $(JUDGES) $(TORCH) demo-out htmlcov .coverage docs/_build docs/auto_examples docs/auto_gallery docs/api dist

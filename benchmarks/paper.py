@@ -1,4 +1,4 @@
-"""The paper's experiments on the data sets at hand, and the tables of docs/paper.md.
+"""The paper's experiments on the data sets at hand, and the tables of docs/research/paper.md.
 
     python benchmarks/paper.py DATA [--images 12] [--sets cows ...] [--only voters printed words gpb vgg vgg-gpb]
     python benchmarks/paper.py DATA --adaptation
@@ -332,7 +332,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder that holds the sets")
     parser.add_argument("--out", type=Path, default=Path("build/paper"), help="work folder")
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="where paper.md lies")
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="where research/paper.md lies")
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--images", type=int, default=N_IMAGES, help="of each folder, evenly spread; 0: all")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="tables of other parts stay")
@@ -350,7 +350,7 @@ def main() -> None:
         print(format_text(list_claim_rows(pages)))
     if printed:
         draw_window(printed, options.docs / "images" / "paper_window.svg")
-    fill_page(options.docs / "paper.md", pages)
+    fill_page(options.docs / "research" / "paper.md", pages)
 
 
 if __name__ == "__main__":

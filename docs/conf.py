@@ -4,6 +4,8 @@ run; a notebook that is shown."""
 import sys
 from pathlib import Path
 
+from numpydoc.xref import DEFAULT_LINKS
+
 import segvote
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -66,6 +68,7 @@ numpydoc_show_class_members = False  # listed by the templates
 numpydoc_xref_param_type = True  # types link to the pages of these classes
 numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {
+    **{name: name for name in DEFAULT_LINKS},  # not to the pages of other projects, which need the network
     **{name: f"segvote.{name}" for name in ("Settings", "Run", "OpenedRun", "ImageMask", "Geometry")},
     **{
         path.rpartition(".")[2]: f"segvote.{path}"
@@ -75,7 +78,7 @@ numpydoc_xref_aliases = {
             "pipeline.predict.Predictions",
             "pipeline.explain.SegmentExplanation",
             "pipeline.doctor.Diagnosis",
-            "pipeline.importing.Imported",
+            "pipeline.importing.ImportResult",
             "evaluation.evaluate.Evaluation",
             "evaluation.comparison.Comparison",
             "evaluation.benchmark.Benchmark",

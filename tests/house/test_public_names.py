@@ -1,5 +1,6 @@
 """Public names: sorted, documented, quick to import."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -25,6 +26,9 @@ def test_every_public_name_can_be_imported():
 def test_every_public_name_has_a_page_made_from_its_docstring():
     listed = {line.strip() for line in (DOCS / "api.md").read_text().splitlines() if line.startswith("   ")}
     assert [name for name in segvote.__all__ if name not in listed] == []
+    dotted = [name.rpartition(".") for name in sorted(listed) if re.fullmatch(r"[a-z_]+(\.\w+)+", name)]
+    assert [name for module, _, name in dotted if not hasattr(importlib.import_module(f"segvote.{module}"), name)] == []
+    assert len(dotted) > 10
 
 
 @pytest.mark.parametrize(
