@@ -84,6 +84,15 @@ def test_large_tables_and_empty_images_have_one_vote(animals, monkeypatch, param
     assert not judge(animals, **params)[1].contradicted
 
 
+def test_a_settled_first_vote_is_not_held_twice(animals, monkeypatch):
+    first = hold(animals, n_neighbors=20)
+    monkeypatch.setattr(second_vote, "SETTLED", score_vote(first) + 1e-9)
+    assert judge(animals)[1].contradicted
+    monkeypatch.setattr(second_vote, "SETTLED", score_vote(first) - 1e-9)
+    monkeypatch.setattr(second_vote, "search_stretched_graph", None)
+    assert not judge(animals)[1].contradicted
+
+
 def test_corrections_go_on_with_the_vote_that_was_adopted(animals, judged):
     labels = np.full(len(animals[0]), -1)
     labels[np.flatnonzero(animals[4])[:2]] = 1
