@@ -13,7 +13,7 @@ DATA ?= ../shared/data
 CONSTRAINTS ?=
 PIP_CONSTRAINTS := $(if $(CONSTRAINTS),-c $(abspath $(CONSTRAINTS)))
 
-.PHONY: install weights constraints demo test test-slow test-judges test-trainers test-torch test-s3 test-data test-oldest test-pythons test-nightly coverage trust lint types lint-docker bench bench-ratio suite paper licences audit docs docs-links docs-pictures dist check-tag clean
+.PHONY: install weights constraints demo test test-slow test-judges test-trainers test-torch test-s3 test-data test-oldest test-pythons test-nightly coverage trust lint types lint-docker bench bench-ratio suite paper licences audit docs docs-links docs-pictures dist newcomer check-tag clean
 
 install: $(VENV)/.installed
 
@@ -71,12 +71,12 @@ test-trainers:
 	$(TRAINERS)/$(PROGRAMS)/pip install -q -e . fiftyone hypothesis pycocotools pytest pytest-timeout ultralytics
 	$(TRAINERS)/$(PROGRAMS)/python -m pytest -q --noconftest -m slow tests/io/test_export_trainers.py tests/io/test_export_judges.py -k 'ultralytics or fiftyone'
 
-# Backbones by transformers and torch, tiny ones with random weights, in an environment of their own.
+# Fine-tuning, and backbones by transformers and torch, tiny ones with random weights, in an environment of their own.
 TORCH := .venv-torch
 test-torch:
 	test -x $(TORCH)/$(PROGRAMS)/python || $(PYTHON) -m venv $(TORCH)
 	$(TORCH)/$(PROGRAMS)/pip install -q -e '.[torch-test]'
-	SEGVOTE_NEED_TORCH=1 $(TORCH)/$(PROGRAMS)/python -m pytest -q tests/features/test_hugging_face.py
+	SEGVOTE_NEED_TORCH=1 $(TORCH)/$(PROGRAMS)/python -m pytest -q tests/features/test_hugging_face.py tests/features/test_adapt.py tests/pipeline/test_adapt.py
 
 test-data: install
 	SEGVOTE_DATA=$(abspath $(DATA)) $(BIN)/python -m pytest -q -m real_data
@@ -196,6 +196,12 @@ dist: install
 	$(VENV)-wheel/$(PROGRAMS)/pip install -q dist/*.whl
 	cd dist && $(abspath $(VENV)-wheel)/$(PROGRAMS)/segvote demo -o demo
 	rm -rf $(VENV)-wheel dist/demo
+	$(MAKE) newcomer
+
+# The commands of README as a newcomer types them, with the wheel in the place of the published package.
+newcomer: install
+	$(BIN)/pip install -q pipx uv
+	$(BIN)/python tests/docs/newcomer.py dist/*.whl
 
 # Before a release: the tag, the version, CITATION.cff and the newest section of the changelog agree.
 TAG ?=

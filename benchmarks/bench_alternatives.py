@@ -26,7 +26,7 @@ from segvote.evaluation.segments import CountedTruth, find_run_truth, measure_io
 from segvote.evaluation.truth import list_truth
 from segvote.io.images import resize_labels
 from segvote.method.alternatives import list_alternatives
-from segvote.method.extents import DEFAULT_LEVEL, N_LEVELS, Extents, apply_levels, find_extents
+from segvote.method.extents import N_LEVELS, Extents, apply_extents, find_extents
 from segvote.method.second_vote import vote_and_judge
 from segvote.method.vote import Vote
 from segvote.method.vote import vote as hold_vote
@@ -39,7 +39,7 @@ from segvote.report.tables import format_text
 from segvote.run.alternatives import name_alternative
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
-from segvote.selection import Selection
+from segvote.selection import DEFAULT_EXTENT, Selection
 from segvote.settings import Settings
 from suite import SuiteArrays, count_truth, list_sets, load_set, make_parser
 
@@ -69,16 +69,16 @@ class Offered:
 
     def apply(self, choice: Choice) -> Selection:
         """The selection as it is drawn."""
-        return apply_levels(self.selections[choice.number], self.extents[choice.number], choice.level)
+        return apply_extents(self.selections[choice.number], self.extents[choice.number], choice.level)
 
     def find_best(self, measure: Callable[[np.ndarray], np.ndarray]) -> dict[str, Choice]:
         """The best choice of each column, by a measure from a selection to the overlaps (n_images,)."""
         numbers, levels = range(len(self.selections)), range(1, N_LEVELS + 1)
-        default = Choice(0, DEFAULT_LEVEL)
+        default = Choice(0, DEFAULT_EXTENT)
         offers = {
             "default": [default],
             "extent": [default, *(Choice(0, level) for level in levels)],
-            "alternative": [Choice(number, DEFAULT_LEVEL) for number in numbers],
+            "alternative": [Choice(number, DEFAULT_EXTENT) for number in numbers],
             "both": [default, *(Choice(number, level) for number in numbers for level in levels)],
         }
         values = {one: sum(summarise(measure(self.select(one)))) for one in set(offers["both"])}

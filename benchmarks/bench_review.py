@@ -48,7 +48,7 @@ from segvote.io.encodings.polygons import trace_polygons
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
-from segvote.method.extents import DEFAULT_LEVEL, N_LEVELS, apply_levels
+from segvote.method.extents import N_LEVELS, apply_extents
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.lessons import find_first
 from segvote.pipeline.opening import reopen
@@ -62,7 +62,7 @@ from segvote.review.snapshot import apply_user, apply_votes, make_snapshot, note
 from segvote.review.strokes import Stroke, draw_stroke
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
-from segvote.selection import Selection
+from segvote.selection import DEFAULT_EXTENT, Selection
 from segvote.types import WITH
 
 # Least share of a region that must have the label of a click, and least gain in IoU of a correction.
@@ -207,7 +207,7 @@ class Corrector:
         self.tool, self.consequence = way.split("-", 1)
         self.review, self.person = review, review.person
         self.shown, self.refitted, self.n_corrections = review.first, review.base, 0
-        self.level, self.waits = DEFAULT_LEVEL, review.choose
+        self.level, self.waits = DEFAULT_EXTENT, review.choose
         self.canvases: dict[int, Canvas] = {}
         self.strokes: dict[int, list[Action]] = {}
         self.painted_shares = np.zeros(len(review.first.scores))
@@ -269,7 +269,7 @@ class Corrector:
 
     def _show(self, selection: Selection) -> None:
         """Show a selection with corrections at the extent that was chosen."""
-        result = apply_levels(selection, self.refitted.find_extents(selection), self.level)
+        result = apply_extents(selection, self.refitted.find_extents(selection), self.level)
         votes = (result.scores, result.selected, result.thresholds, self.review.base.graph, result.uncertainty)
         self.shown = apply_votes(self.shown, *votes)
 

@@ -2,14 +2,15 @@
 
     python benchmarks/bench_runs.py [SET] [--part annotate|masks] [--quick] [--jobs N]
 
-- ``annotate``: seconds over those of a program that only reads, segments and runs the network, at each input size the
-  run looked at; a second voter that needs no other search and a third that does, over the first; the command repeated.
+- ``annotate``: seconds over those of a program that only reads, segments and runs the network at one look; a second
+  voter that needs no other search and a third that does, over the first; the command repeated.
   Without a SET, which holds ``with`` and ``without``, on synthetic scenes.
 - ``masks``: CPU seconds and peak memory of one mask, decoding and enlarging included, at 1, 4 and 16 megapixels.
 """
 
 from __future__ import annotations
 
+import json
 import resource
 import subprocess
 import sys
@@ -24,7 +25,7 @@ import numpy as np
 
 from harness import Given, measure_seconds, read_peak, run_alone, run_annotate, run_parts
 from segvote.datasets import make_scenes, make_surfaces, write_scenes
-from segvote.io.images import list_images, read_picture, resize_labels
+from segvote.io.images import read_picture, resize_labels
 from segvote.masks import Drawing, draw_mask
 from segvote.masks.lines import LineFilter
 from segvote.pipeline.superpixels import segment_superpixels
@@ -40,22 +41,18 @@ from segvote.features import make_features
 from segvote.io.images import list_images, read_image, resize_image
 from segvote.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.selection import make_selection
-from segvote.pipeline.looks import list_levels
 
-def work(path, extractors, settings):
+def work(path, extractor, settings):
     image = read_image(path)
     SEGMENTERS[settings.segmenter](resize_image(image, settings.size), n_segments=settings.n_segments)
-    for extractor in extractors:
-        extractor.compute_maps(image)
+    extractor.compute_maps(image)
 
 if __name__ == "__main__":
     settings = Settings()
-    n_jobs, n_looks, *folders = sys.argv[1:]
-    levels = list_levels(settings)[: int(n_looks)]
-    extractors = [make_features(level.features, **level.feature_options) for level in levels]
+    n_jobs, *folders = sys.argv[1:]
+    extractor = make_features(settings.features, **settings.feature_options)
     paths = [path for folder in folders for path in list_images(folder)]
-    Parallel(int(n_jobs))(delayed(work)(path, extractors, settings) for path in paths)
+    Parallel(int(n_jobs))(delayed(work)(path, extractor, settings) for path in paths)
 """
 
 
@@ -69,17 +66,22 @@ def compare_with_alone(given: Given) -> dict[str, Any]:
         return measure_seconds(lambda: run_annotate(source, out, given.jobs, *options))[1]
 
     first = annotate()
-    n_images = len(list_images(source / "with")) + len(list_images(source / "without"))
-    n_looks = len(list((out / "features").glob("*.npz"))) // n_images
+    n_looks = count_looks(out)
     script.write_text(ALONE)
-    command = [sys.executable, script, str(given.jobs), str(n_looks), source / "with", source / "without"]
+    command = [sys.executable, script, str(given.jobs), source / "with", source / "without"]
     alone = measure_seconds(lambda: subprocess.run(command, check=True))[1]
     before = _read_processor_time()
     annotate()
     repeated = _read_processor_time() - before
     others = {f"{name}_over_first": annotate("--voter", name) / first for name in (SAME_SEARCH, OTHER_SEARCH)}
-    figures = {"seconds": first, "alone": alone, "annotate_over_alone": first / alone, "n_looks": n_looks}
+    figures = {"seconds": first, "alone": alone, "annotate_over_one_look": first / alone, "n_looks": n_looks}
     return figures | {"repeated_processor_seconds": repeated, **others}
+
+
+def count_looks(out: Path) -> int:
+    """How many votes a run held, by its log: one for each look."""
+    steps = [json.loads(line).get("step") for line in (out / "log.jsonl").read_text().splitlines()]
+    return steps.count("vote")
 
 
 def _read_processor_time() -> float:

@@ -1,9 +1,12 @@
 """Voters measured alone: seconds to fit, bag and instance figures of two MIL sets.
 
-    python benchmarks/bench_voters.py [--part fits|musk|birdsong] [--quick] [MIL_FOLDER]
+    python benchmarks/bench_voters.py [--part fits|sums|musk|birdsong] [--quick] [MIL_FOLDER]
 
 - ``fits``: processor seconds of every voter with its defaults on 5,000, 20,000 and 50,000 made segments of 64 features,
   or *refused*: a quadratic voter refuses too many pairs.
+- ``sums``: processor seconds on one thread of exact sums of Gaussian kernels of 20,000 segments of 472 features at each
+  other, of the matrix product alone that their distances come from, and of the same sums by scikit-learn's
+  `KernelDensity` and by scipy's `cdist`, these two at a tenth of the queries; ratios are for equal numbers of queries.
 - ``musk``, ``birdsong``: MIL_FOLDER holds ``musk1.csv`` (label, bag id, 166 features) and
   ``birdsong/hja_birdsong_*.txt``. Bag accuracy of ten-fold cross-validation, and average precision of the instances of
   *with* bags, species by species: mean, lowest, highest. Features are standardised, on musk1 by the training folds.
@@ -19,13 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from harness import Given, measure_seconds, run_parts
 from segvote.datasets import make_bags
 from segvote.errors import TooLargeError
+from segvote.numerics.gaussian import QUERIES_PER_BLOCK, VOTERS_PER_BLOCK, sum_kernel
+from segvote.numerics.points import list_blocks
 from segvote.voters import VOTERS
 from segvote.voters.bags import BagVoter
 from segvote.voters.base import BaseVoter
@@ -64,6 +72,42 @@ def time_fit(name: str, n_segments: int) -> float | str:
         return measure_seconds(lambda: voter.fit(X, y, bags=bags), time.process_time)[1]
     except TooLargeError:
         return "refused"
+
+
+# Sums of kernels ------------------------------------------------------------------------------------------------------
+
+
+def compare_sums(given: Given) -> dict[str, Any]:
+    n_points, width = 2_000 if given.quick else 20_000, 20.0
+    points = np.random.default_rng(0).normal(size=(n_points, 472)).astype(np.float32)
+    asked = points[: n_points // 10]
+    density = KernelDensity(kernel="gaussian", bandwidth=width).fit(points)
+    with threadpool_limits(1):
+        _, product = measure_seconds(lambda: multiply(points, points), time.process_time)
+        exact, sums = measure_seconds(lambda: sum_kernel(points, points, [width], n_threads=1)[0], time.process_time)
+        _, by_sklearn = measure_seconds(lambda: density.score_samples(asked), time.process_time)
+        plain, by_scipy = measure_seconds(lambda: sum_plainly(asked, points, width), time.process_time)
+    return {
+        "seconds_product": product,
+        "seconds_sums": sums,
+        "sums_over_product": sums / product,
+        "kernel_density_over_sums": 10 * by_sklearn / sums,
+        "scipy_over_sums": 10 * by_scipy / sums,
+        "largest_relative_error": float(np.max(np.abs(exact[: len(asked)] / plain - 1))),
+    }
+
+
+def multiply(queries: np.ndarray, points: np.ndarray) -> None:
+    """The products of all pairs, in blocks as `sum_kernel` has them."""
+    for rows in list_blocks(len(queries), QUERIES_PER_BLOCK):
+        for columns in list_blocks(len(points), VOTERS_PER_BLOCK):
+            queries[rows] @ points[columns].T
+
+
+def sum_plainly(queries: np.ndarray, points: np.ndarray, width: float) -> np.ndarray:
+    """(n_queries,) sums of kernels by all distances in float64, a few rows at a time."""
+    blocks = [cdist(queries[rows], points, "sqeuclidean") for rows in list_blocks(len(queries), QUERIES_PER_BLOCK)]
+    return np.concatenate([np.exp(-squared / (2 * width**2)).sum(axis=1) for squared in blocks])
 
 
 # Multiple-instance learning ------------------------------------------------------------------------------------------
@@ -132,6 +176,7 @@ def measure_mil(given: Given, kind: str) -> dict[str, Any]:
 
 PARTS = {
     "fits": time_fits,
+    "sums": compare_sums,
     "musk": partial(measure_mil, kind="musk"),
     "birdsong": partial(measure_mil, kind="birdsong"),
 }

@@ -1,14 +1,14 @@
 """The paper's experiments on the data sets at hand, and the tables of docs/paper.md.
 
-    python benchmarks/paper.py DATA [--images 12] [--sets cows ...] [--only voters printed words gpb]
+    python benchmarks/paper.py DATA [--images 12] [--sets cows ...] [--only voters printed words gpb vgg vgg-gpb]
     python benchmarks/paper.py DATA --adaptation
 
 `make paper` runs it. On each set (with/, without/, masks/) it compares all voters with our segments and network, then
 measures the printed eKDE with every pair of bandwidths of its grid, with every rule that chooses them and around the
-window; then come visual words and the paper's own recipe (gPb, words, second voting). Of each folder it takes
-the same few images, evenly spread over the sorted names. Results are kept in ``comparison/results`` of the work folder:
-an interrupted run continues; remove them after a change in a voter. Only the tables between the markers of the page are
-written again.
+window; then come visual words, the paper's own recipe (gPb, words, second voting), and the weights of a VGG. Of each
+folder it takes the same few images, evenly spread over the sorted names. Results are kept in ``comparison/results`` of
+the work folder: an interrupted run continues; remove them after a change in a voter. Only the tables between the
+markers of the page are written again.
 
 ``--adaptation`` prints a table instead: features fitted to the image labels first, ``x + (gain - 1) (u . x) u`` with u
 the direction of a linear classifier on the mean features of images.
@@ -27,6 +27,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from paper_experiments import (
+    DEEP_FEATURES,
+    DEEP_VOTERS,
     N_IMAGES,
     PARTS,
     SETS,
@@ -53,6 +55,7 @@ OURS_FEATURES = (OURS.segmenter, OURS.features)
 # Columns of the paper's table: name to place.
 PAPER_COLUMNS = {"pittcar": COLUMNS.index(PITTCAR), "youtube-objects": COLUMNS.index(MEAN)}
 MEASURES = ("common", "own", "printed", "matched")
+DEEP_MEASURES = ("printed", "common", "miou", "ap")
 PRINTED_TABLES = ("bandwidths", "rules", "window")
 SHOWN_SCALE = 0.6  # of the figure
 WINDOW_LINES = {
@@ -71,6 +74,7 @@ class Pages:
     comparisons: Mapping[str, Comparison]
     printed: Mapping[str, PrintedSet]
     n_images: int  # of each folder; 0: all
+    parts: Sequence[str] = PARTS  # that were compared
 
     @property
     def combinations(self) -> list[Combination]:
@@ -112,7 +116,10 @@ def fill_page(path: Path, pages: Pages) -> None:
 def list_tables(pages: Pages) -> dict[str, str]:
     """Marker to its table, with the date, for the parts that were measured."""
     rows: dict[str, list[list[str]]] = {}
+    if any(one.features == DEEP_FEATURES[0] for one in pages.combinations):
+        rows |= {"deep": list_deep_rows(pages)}
     deep = [one for one in pages.combinations if (one.segmenter, one.features) == OURS_FEATURES]
+    deep = deep if "voters" in pages.parts else []  # another part has a few of them
     if deep:
         rows |= {"claims": list_claim_rows(pages)}
         rows |= {"sets": list_limit_rows(pages), "means": list_mean_rows(pages, deep)}
@@ -197,6 +204,17 @@ def list_order_rows(pages: Pages) -> list[list[str]]:
             for measure in ("printed", "common", "ap")
         ]
         rows.append([method, f"{voter} · {features}", *paper, *found])
+    return rows
+
+
+def list_deep_rows(pages: Pages) -> list[list[str]]:
+    """The voters of the paper's order on a VGG and on our network; means over the sets."""
+    heads = ("own, second voting", "common", "mIoU", "AP")
+    rows = [["voter", "segments", *(f"{features}: {head}" for features in DEEP_FEATURES for head in heads)]]
+    for segmenter in dict.fromkeys(one.segmenter for one in pages.combinations if one.features == DEEP_FEATURES[0]):
+        for voter in DEEP_VOTERS:
+            pairs = [(Combination(segmenter, one, voter), name) for one in DEEP_FEATURES for name in DEEP_MEASURES]
+            rows.append([voter, segmenter, *(_format(pages.measure(*pair).mean()) for pair in pairs)])
     return rows
 
 
@@ -327,7 +345,7 @@ def main() -> None:
         return
     comparisons = compare_all(job, options.sets, options.only)
     printed = {name: measure_printed(job, name) for name in options.sets} if "printed" in options.only else {}
-    pages = Pages(comparisons, printed, options.images)
+    pages = Pages(comparisons, printed, options.images, options.only)
     if "voters" in options.only:
         print(format_text(list_claim_rows(pages)))
     if printed:

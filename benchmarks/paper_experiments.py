@@ -45,7 +45,10 @@ N_IMAGES = 12
 SETTINGS = Settings(n_segments=100, detail="coarse", draw="segments")
 NO_BASELINES = (METHOD, "ekde-paper", "walk", "walk-adapted")  # ours, and the printed eKDE
 VOTER_OPTIONS = {"activation": {"blocks": (40, 112, 320)}}  # the layers of lite0
-PARTS = ("voters", "printed", "words", "gpb")
+PARTS = ("voters", "printed", "words", "gpb", "vgg", "vgg-gpb")
+# eKDE_deep and the baselines on a VGG as in the paper (224 x 224 pixels, max-pooled) beside the network of `annotate`.
+DEEP_FEATURES = ("vgg16", "lite0")
+DEEP_VOTERS = ("ekde-paper", "obow", "milboost", "crane", METHOD)
 GAINS = (1.0, 2.0, 4.0, 8.0)
 ADAPTED = {"walk": False, "ekde-paper": True}  # whether features keep their lengths
 
@@ -73,8 +76,8 @@ class Job:
 
     def compare(self, name: str, combinations: Sequence[Combination]) -> Comparison:
         readers, out = list_truth(self.data / name / "masks"), self.out / name / "comparison"
-        options: dict[str, Any] = {"voter_options": VOTER_OPTIONS, "resources": Resources(self.n_jobs)}
-        options["progress"] = report_steps(name)
+        resources = Resources(self.n_jobs, progress=report_steps(name))
+        options: dict[str, Any] = {"voter_options": VOTER_OPTIONS, "resources": resources}
         return compare_combinations(*self.link_images(name), readers, out, combinations, SETTINGS, **options)
 
 
@@ -108,11 +111,13 @@ def list_passes() -> dict[str, list[Combination]]:
         "voters": list_combinations(SYSTEMS),
         "words": list_combinations(dict.fromkeys(voter for voter, _ in pairs), ["bow"]),
         "gpb": sorted({Combination("gpb", features, voter) for voter, features in pairs}),
+        "vgg": list_combinations(DEEP_VOTERS, DEEP_FEATURES),
+        "vgg-gpb": list_combinations(DEEP_VOTERS, DEEP_FEATURES, ["gpb"]),
     }
 
 
 def compare_all(job: Job, names: Sequence[str], parts: Sequence[str]) -> dict[str, Comparison]:
-    """The parts asked for over all sets, the most telling first; the results of one set together."""
+    """The parts asked for over all sets, the most important first; the results of one set together."""
     found: dict[str, Comparison] = {}
     for part, combinations in list_passes().items():
         for name in names if part in parts else ():

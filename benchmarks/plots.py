@@ -1,25 +1,27 @@
-"""Draw the figures of README and docs/ that show results; the pictures come with scikit-image or are made.
+"""Draw the figures of README and docs/ that show results; the photographs come with scikit-image, others are synthetic.
 
     python benchmarks/plots.py [readme] [drawing] [--out docs/images]
 
-- ``readme``: above, a stained tissue section (`skimage.data.immunohistochemistry`), cut into windows with and without
-  brown stain; below, a brick wall (`skimage.data.brick`) with cracks that are drawn here.
+- ``readme``: windows of three photographs of `skimage.data`, with and without an object, and the masks by default
+  settings: brown stain in a tissue section, galaxies and stars in the Hubble deep field, large vessels of a retina.
 - ``drawing``: part of synthetic cracked surfaces: image, truth, the vote drawn as regions, ``--draw lines``.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 from skimage import data
-from skimage.color import rgb2hed
-from skimage.draw import disk
-from skimage.filters import gaussian
-from skimage.transform import resize
+from skimage.color import rgb2gray, rgb2hed
+from skimage.filters import frangi, gaussian
+from skimage.measure import label, regionprops
 
 import segvote
 from segvote import annotate
@@ -30,69 +32,83 @@ from segvote.io.overlays import write_jpeg
 from segvote.run.run import Run
 from segvote.settings import Settings
 
-WINDOW, STEP, SIDE = 96, 52, 192  # of the section: pixels of a window, from one to the next, and as it is annotated
-TILE, SHOWN, GAP = 128, 256, 6  # of the wall: pixels of a tile, and as it is annotated and shown; between pictures
-RED = np.array([214, 69, 43])
+Window = tuple[slice, slice]
+Sorted = tuple[np.ndarray, list[Window], list[Window]]  # a photograph, its windows with and without the object
+
+STEP, SIDE = 8, 320  # pixels from one window to the next; of a window as it is annotated
+N_COLUMNS, TILE, GAP, HEADING = 8, 140, 6, 30  # of the picture of README; pixels of a window, between two, of the text
+INK = "#1f2430"
 N_IMAGES, AREA = 12, 0.005  # of the cracks
 N_ROWS = 3
 SIDE_SHOWN = 360  # pixels of a tile
 ORANGE = np.array([255, 120, 0])
 
 
-def enlarge(picture: np.ndarray, side: int) -> np.ndarray:
-    return (resize(picture, (side, side), order=1) * 255).astype(np.uint8)
+def list_windows(shape: tuple[int, ...], side: int) -> list[Window]:
+    """Square windows of a picture in random order."""
+    starts = [range(0, length - side + 1, STEP) for length in shape[:2]]
+    corners = np.random.default_rng(0).permutation(list(itertools.product(*starts)))
+    return [(slice(top, top + side), slice(left, left + side)) for top, left in corners.tolist()]
 
 
-def find_section() -> tuple[np.ndarray, np.ndarray]:
-    """The section, and the mask of its stained tissue: windows overlap, and each pixel takes their mean."""
+def keep_apart(windows: list[Window], share: float) -> list[Window]:
+    """Windows that overlap none before them by more than a share of their area."""
+    kept: list[Window] = []
+    for rows, columns in windows:
+        length = rows.stop - rows.start
+        overlaps = [
+            max(length - abs(rows.start - other[0].start), 0) * max(length - abs(columns.start - other[1].start), 0)
+            for other in kept
+        ]
+        if all(overlap <= share * length**2 for overlap in overlaps):
+            kept.append((rows, columns))
+    return kept
+
+
+# The windows are sorted by a measurement, as a person would by looking. It is not used for the masks.
+
+
+def sort_tissue() -> Sorted:
+    """Brown stain or none."""
     section = data.immunohistochemistry()
-    corners = range(0, len(section) - WINDOW + 1, STEP)
-    windows = [np.s_[top : top + WINDOW, left : left + WINDOW] for top in corners for left in corners]
-    brown = rgb2hed(section)[..., 2] > 0.06  # sorts the windows into folders, as a person would by looking
-    shown = [one for one in windows if brown[one].mean() > 0.1]
+    brown = rgb2hed(section)[..., 2] > 0.06
+    windows = list_windows(section.shape, 112)
+    shown = [one for one in windows if 0.15 < brown[one].mean() < 0.7]
     empty = [one for one in windows if brown[one].mean() < 0.02]
-    found = segvote.annotate_images(
-        [enlarge(section[one], SIDE) for one in shown],
-        [enlarge(section[one], SIDE) for one in empty],
-        segvote.Settings(size=SIDE, n_segments=80, border_prior=1.0),  # tissue fills whole windows
-    )
-    total, count = np.zeros((2, *section.shape[:2]))
-    for one, image in zip(shown, found, strict=True):
-        total[one] += resize(image.mask.astype(float), (WINDOW, WINDOW), order=1)
-        count[one] += 1
-    return section, total > count / 2
+    return section, keep_apart(shown, 0.25), keep_apart(empty, 0.65)
 
 
-def draw_crack(rng: np.random.Generator) -> np.ndarray:
-    """(TILE, TILE) in [0, 1]: a crack that wanders."""
-    angle = rng.uniform(0, np.pi) + np.cumsum(rng.normal(0, 0.08, 60))
-    path = rng.uniform(30, 100, 2) + np.cumsum(np.column_stack([np.sin(angle), np.cos(angle)]), axis=0)
-    crack = np.zeros((TILE, TILE))
-    for point in path:
-        crack[disk(point, rng.uniform(1.5, 3), shape=crack.shape)] = 1
-    return gaussian(crack, 0.8)
+def sort_sky() -> Sorted:
+    """One of the brightest galaxies and stars, somewhere near the middle, or faint ones only."""
+    sky, side = data.hubble_deep_field(), 72
+    light, rng = gaussian(rgb2gray(sky), 1.5), np.random.default_rng(0)
+    bright = sorted(regionprops(label(light > 0.35)), key=lambda one: -one.area)[:40]
+    middles = np.array([one.centroid for one in bright]) + rng.integers(-14, 15, (len(bright), 2))
+    corners = np.clip(middles - side / 2, 0, np.array(light.shape) - side).astype(int)
+    shown = [(slice(top, top + side), slice(left, left + side)) for top, left in corners.tolist()]
+    empty = [one for one in list_windows(sky.shape, side) if light[one].max() < 0.3]
+    return sky, keep_apart(shown, 0.1)[:20], keep_apart(empty, 0.2)[:20]
 
 
-def find_cracks() -> list[tuple[np.ndarray, np.ndarray]]:
-    """Tiles of the wall with a crack, and their masks."""
-    rng, wall = np.random.default_rng(0), data.brick()
+def sort_retina() -> Sorted:
+    """Large blood vessels or small ones only."""
+    fundus = data.retina()
+    inside = gaussian((fundus.sum(axis=2) > 60).astype(float), 20) > 0.97
+    ridges = np.nan_to_num(frangi(gaussian(fundus[..., 1] / 255, 1), sigmas=range(4, 12, 2)))
+    large = ridges > np.quantile(ridges[inside], 0.93)
+    windows = [one for one in list_windows(fundus.shape, 160) if inside[one].all()]
+    shown = [one for one in windows if large[one].mean() > 0.12]
+    empty = [one for one in windows if large[one].mean() < 0.02]
+    return fundus, keep_apart(shown, 0.15), keep_apart(empty, 0.3)
 
-    def cut_tile() -> np.ndarray:
-        top, left = rng.integers(0, len(wall) - TILE, 2)
-        return wall[top : top + TILE, left : left + TILE].astype(float)
 
-    def break_tile() -> np.ndarray:
-        crack = draw_crack(rng)
-        return cut_tile() * (1 - crack) + crack * rng.uniform(25, 45)
-
-    cracked, whole = ([enlarge(make().astype(np.uint8), SHOWN) for _ in range(16)] for make in (break_tile, cut_tile))
-    found = segvote.annotate_images(cracked, whole, segvote.Settings(size=SHOWN, n_segments=150))
-    return [(np.repeat(tile[..., None], 3, axis=2), one.mask) for tile, one in zip(cracked, found, strict=True)]
+def enlarge(picture: np.ndarray, side: int) -> np.ndarray:
+    return np.asarray(Image.fromarray(picture).resize((side, side), Image.Resampling.BICUBIC))
 
 
 def fade(picture: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """What is not in the mask, nearly white."""
-    return np.where(mask[..., None], picture, (picture * 0.25 + 191)).astype(np.uint8)
+    return np.where(mask[..., None], picture, (picture * 0.2 + 204)).astype(np.uint8)
 
 
 def paint(picture: np.ndarray, mask: np.ndarray, colour: np.ndarray) -> np.ndarray:
@@ -106,13 +122,31 @@ def join(pictures: list[np.ndarray], axis: int) -> np.ndarray:
     return np.concatenate([part for picture in pictures for part in (picture, gap)][:-1], axis=axis)
 
 
+def annotate_windows(sort: Callable[[], Sorted]) -> np.ndarray:
+    """Eight *with* windows, evenly spread over all, above their masks; on the right four *without* windows."""
+    picture, shown, empty = sort()
+    images, others = ([enlarge(picture[one], SIDE) for one in windows] for windows in (shown, empty))
+    found = segvote.annotate_images(images, others)
+    some = np.linspace(0, len(images) - 1, N_COLUMNS).round().astype(int)
+    pairs = [(images[index], fade(images[index], found[index].mask)) for index in some]
+    columns = [join([enlarge(one, TILE) for one in pair], axis=0) for pair in pairs]
+    blank = np.full((len(columns[0]), GAP, 3), 255, np.uint8)
+    right = [join([enlarge(one, TILE) for one in others[start : start + 2]], axis=0) for start in (0, 2)]
+    return join([*columns, blank, *right], axis=1)
+
+
+def write_heading(width: int) -> np.ndarray:
+    heading = Image.new("RGB", (width, HEADING), "white")
+    draw, font = ImageDraw.Draw(heading), ImageFont.load_default(size=20)
+    draw.text((0, 0), "images with the object, and below their masks", fill=INK, font=font)
+    draw.text((N_COLUMNS * (TILE + GAP) + 2 * GAP, 0), "images without it", fill=INK, font=font)
+    return np.asarray(heading)
+
+
 def plot_readme(out: Path) -> None:
-    """Results on pictures that come with scikit-image; half a minute."""
-    section, mask = find_section()
-    tall = 2 * SHOWN + GAP
-    above = join([enlarge(one, tall) for one in (section, fade(section, mask))], axis=1)
-    below = join([join([tile, paint(tile, mask, RED)], axis=0) for tile, mask in find_cracks()[:4]], axis=1)
-    write_jpeg(out / "readme.jpg", join([above, below[:, : above.shape[1]]], axis=0), quality=85)
+    """Results with default settings on pictures that come with scikit-image; a minute."""
+    rows = [annotate_windows(sort) for sort in (sort_tissue, sort_sky, sort_retina)]
+    write_jpeg(out / "readme.jpg", np.concatenate([write_heading(rows[0].shape[1]), join(rows, axis=0)]), quality=85)
 
 
 def make_run(folder: Path, way: str) -> Run:

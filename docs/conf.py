@@ -1,4 +1,5 @@
-"""Sphinx configuration: Markdown pages, one per question; a gallery that is run; a notebook that is shown."""
+"""Sphinx configuration: Markdown pages, one per question; a page per public name from its docstring; a gallery that is
+run; a notebook that is shown."""
 
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ version = release = segvote.__version__
 extensions = [
     "myst_nb",  # Markdown, and notebooks beside it
     "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
+    "sphinx.ext.autosummary",
+    "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -40,6 +42,8 @@ sphinx_gallery_conf = {
     "capture_repr": (),  # what is printed, not what the last line returned
 }
 
+default_role = "py:obj"  # `name` in a docstring links to its page
+
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "segvote"
@@ -58,4 +62,33 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 autodoc_typehints = "none"
+numpydoc_show_class_members = False  # listed by the templates
+numpydoc_xref_param_type = True  # types link to the pages of these classes
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    **{name: f"segvote.{name}" for name in ("Settings", "Run", "OpenedRun", "ImageMask", "Geometry")},
+    **{
+        path.rpartition(".")[2]: f"segvote.{path}"
+        for path in (
+            "opened_run.RunImage",
+            "run.classes.ClassRuns",
+            "pipeline.predict.Predictions",
+            "pipeline.explain.SegmentExplanation",
+            "pipeline.doctor.Diagnosis",
+            "pipeline.importing.Imported",
+            "evaluation.evaluate.Evaluation",
+            "evaluation.comparison.Comparison",
+            "evaluation.benchmark.Benchmark",
+            "evaluation.coseg.CosegResult",
+        )
+    },
+}
+autosummary_generate = True  # docs/api/, from the lists of docs/api.md and the templates of docs/_templates/autosummary
+KINDS = {"VOTERS": "voter", "SEGMENTERS": "segmenter", "FEATURES": "feature", "EXPORTS": "export"}
+autosummary_context = {
+    "registries": {
+        name: {"kind": kind, "page": f"{kind}s", "names": list(getattr(segvote, name))} for name, kind in KINDS.items()
+    },
+    "version": repr(version),
+}
 suppress_warnings = ["myst.header", "config.cache"]

@@ -18,13 +18,17 @@ CELLS = [
     """\
 # Tutorial: from two folders to masks
 
-The main commands of `segvote` in Python, on small synthetic scenes. Runs in half a minute on
-one core.
+The main commands of `segvote` in Python, on your own images. Runs in half a minute on one core with the scenes that it
+makes where you give no folder.
 
-## Two folders
+## Your two folders
 
-`with/` contains images that show the object, a coffee cup; `without/` contains images that do not. Everything else
-occurs in both. The scenes come with exact masks, which are used only to measure the result.""",
+Sort your images into two folders beside each other: `with/` contains images that show the object, `without/` images of
+the same kind of scene that do not show it. Ten of each are the minimum ([choosing images](choosing-images.md)). Set
+`PHOTOS` to the folder that contains both; it is only read.
+
+Without it, the tutorial makes scenes: a coffee cup among other things, and the same without the cup. The scenes come
+with exact masks in `masks/`, which are used only to measure the result.""",
     """\
 import os
 import tempfile
@@ -35,25 +39,29 @@ from skimage.io import imread
 
 from segvote.datasets import make_scenes, write_scenes
 
+PHOTOS = None  # your folder, for example "~/photos", which contains with/ and without/
+
+photos = Path(PHOTOS).expanduser().resolve() if PHOTOS else Path(tempfile.mkdtemp())
+if not PHOTOS:
+    write_scenes(photos, make_scenes(n_with=8, n_without=20, seed=1, size=(240, 180), object_area=(0.05, 0.12)))
 os.chdir(tempfile.mkdtemp())  # everything below is written there
-write_scenes(".", make_scenes(n_with=8, n_without=20, seed=1, size=(240, 180), object_area=(0.05, 0.12)))
 
 figure, axes = plt.subplots(2, 4, figsize=(8, 3.2), dpi=75, layout="constrained")
 for row, name in zip(axes, ("with", "without")):
-    for one, path in zip(row, sorted(Path(name).iterdir())):
+    for one, path in zip(row, sorted((photos / name).iterdir())):
         one.imshow(imread(path))
         one.set_title(f"{name}/{path.name}", fontsize=8)
         one.axis("off")""",
     """\
 ## Annotate
 
-One call, with a progress bar below the cell. The settings are smaller than the defaults because the pictures are
-small.""",
+One call, with a progress bar below the cell where `ipywidgets` is installed. For your photographs the default settings
+are used. For the scenes they are smaller, because the pictures are small.""",
     """\
 import segvote
 
-settings = segvote.Settings(size=240, n_segments=100, label="cup")
-run = segvote.annotate("with", "without", "run", settings)
+settings = segvote.Settings() if PHOTOS else segvote.Settings(size=240, n_segments=100, label="cup")
+run = segvote.annotate(photos / "with", photos / "without", "run", settings)
 run""",
     """\
 A run is a folder with masks, heat maps, a COCO file, `report.html`, and intermediate results that later commands
@@ -75,12 +83,14 @@ figure.set_dpi(60)""",
     """\
 ## Evaluate
 
-With ground truth you can measure the masks. *CorLoc* is the share of images whose mask overlaps the ground truth by
-more than half. The *limit* is the best result that these segments allow.""",
+With ground truth you can measure the masks: draw some of your images by hand into `masks/`, beside the two folders, 255
+for the object and 0 for the background, named like the images. *CorLoc* is the share of images whose mask overlaps the
+ground truth by more than half. The *limit* is the best result that these segments allow.""",
     """\
-figures = segvote.evaluate(run, "masks").to_dict()
-for name in ("corloc", "miou", "limit_miou", "segment_ap"):
-    print(f"{name:12} {figures[name]:.3f}")""",
+if (photos / "masks").is_dir():
+    figures = segvote.evaluate(run, photos / "masks").to_dict()
+    for name in ("corloc", "miou", "limit_miou", "segment_ap"):
+        print(f"{name:12} {figures[name]:.3f}")""",
     """\
 ## Explain a score
 
@@ -103,9 +113,9 @@ for one, (bag, number) in zip(axes, [(0, explanation.segment), *best]):
     """\
 ## New images
 
-`predict` applies the run to a folder of new images. The false-positive rate is approximately the share of images
-*without* the object that are predicted to show it, calibrated on the twenty *without* images
-above. The one false positive below has a low probability.""",
+`predict` applies the run to a folder of new images; give yours in the place of `mixed`, which holds new scenes. The
+false-positive rate is approximately the share of images *without* the object that are predicted to show it, calibrated
+on the twenty *without* images above.""",
     """\
 write_scenes("new", make_scenes(n_with=4, n_without=4, seed=7, size=(240, 180), object_area=(0.05, 0.12)))
 Path("mixed").mkdir()

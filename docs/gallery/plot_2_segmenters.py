@@ -26,8 +26,9 @@ def show(axes, picture, title):
     axes.axis("off")
 
 
-figure, grid = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
-for axes, (name, segmentation) in zip(grid.flat, segmented.items(), strict=True):
+figure, grid = plt.subplots(2, 3, figsize=(9, 4.4), layout="constrained")
+show(grid.flat[0], image, "picture")
+for axes, (name, segmentation) in zip(grid.flat[1:], segmented.items(), strict=True):
     show(
         axes,
         mark_boundaries(image, segmentation.labels, color=(1, 0.85, 0.2)),
@@ -37,8 +38,8 @@ for axes, (name, segmentation) in zip(grid.flat, segmented.items(), strict=True)
 # %%
 # *slic* makes segments of one size, so smooth parts are divided without an edge. *felzenszwalb* makes large and
 # small ones. *ward*, the default, merges neighbours of similar colour: it is fast and follows outlines. *gpb* finds
-# contours in brightness, colour and texture first; it costs several times as much. :doc:`/segmenters` has the
-# measurements.
+# contours in brightness, colour and texture first; it costs several times as much. *supervoxels* are made for videos,
+# whose regions they follow through time; a picture is a video of one frame. :doc:`/segmenters` has the measurements.
 #
 # A tree, not one partition
 # -------------------------

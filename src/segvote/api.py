@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from segvote.errors import BadInputError
 from segvote.inputs.bags import Problem
 from segvote.io.exports.base import ExportOptions
+from segvote.io.shards import JSON_LINES
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.opened_run import OpenedRun
 from segvote.pipeline.alternatives import change_alternative
@@ -27,7 +28,7 @@ from segvote.pipeline.current import bring_up_to_date
 from segvote.pipeline.export import write_export
 from segvote.pipeline.extent import change_extent
 from segvote.pipeline.given_masks import GivenMasks
-from segvote.pipeline.importing import Imported, import_masks
+from segvote.pipeline.importing import ImportResult, import_masks
 from segvote.pipeline.in_memory import ImageMask, annotate_arrays
 from segvote.pipeline.model import Model
 from segvote.pipeline.predict import Predictions, find_model_run, has_log, predict_folder
@@ -139,7 +140,15 @@ def annotate(
     (12, (120, 160))
     """
     with open_call(
-        with_folder, without_folder, segments, masks, out=out, n_jobs=n_jobs, scheduler=scheduler, progress=progress
+        with_folder,
+        without_folder,
+        segments,
+        masks,
+        out=out,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+        sparse=2,
     ) as call:
         shown, absent, label_maps, own_masks = call.inputs
         given = None if own_masks is None else _find_masks(own_masks)
@@ -305,7 +314,7 @@ def set_extent(
     run : Run, path or str
         A finished run, or its folder.
     level : int
-        From 1, the most telling part, to 6, the whole object; the default of a run is 2.
+        From 1, the most distinctive part, to 6, the whole object; the default of a run is 2.
     image : str
         Name of one image; empty: all images.
     n_jobs, progress
@@ -371,9 +380,12 @@ def predict(
     device: str | None = None,
     scheduler: str | None = None,
     strict: bool = False,
+    shards: str = JSON_LINES,
     progress: Progress | None = None,
 ) -> Predictions:
     """Predict whether new images show the object, and draw their masks.
+
+    A stopped prediction is continued by the same call; images of finished blocks are not read again.
 
     Parameters
     ----------
@@ -389,6 +401,8 @@ def predict(
     device : str, optional
         Where the network runs, ``auto``, ``cpu``, ``cuda`` or another; as in the training run where it is not given. A
         `Model` stays where it is.
+    shards : str
+        Format of the results of each block of images in ``shards``: ``jsonl``, or ``parquet``, which needs pyarrow.
     n_jobs, scheduler, strict, progress
         As for `annotate`.
 
@@ -409,7 +423,8 @@ def predict(
         source = call.folder or model
         if (run := find_model_run(source)) is not None:
             _open_current(run, call.resources)
-        found = predict_folder(source, call.inputs[0], call.out, false_positive_rate, device, call.resources, strict)
+        options = false_positive_rate, device, call.resources, strict, shards
+        found = predict_folder(source, call.inputs[0], call.out, *options)
         write_predictions_report(found)
     return found
 
@@ -678,7 +693,7 @@ def import_corrections(
     label: str | None = None,
     confirm: bool = False,
     progress: Progress | None = None,
-) -> Imported:
+) -> ImportResult:
     """Import the masks of a file that another tool wrote.
 
     A mask that differs from the run's is taken to the pixel, holes included. A mask of another size than the image
@@ -700,7 +715,7 @@ def import_corrections(
 
     Returns
     -------
-    Imported
+    ImportResult
 
     Examples
     --------
@@ -827,7 +842,7 @@ def compare(
     from segvote.evaluation.stress import measure_stress
     from segvote.evaluation.truth import list_truth
     from segvote.report.experiments import write_comparison
-    from segvote.report.pictures import format_examples
+    from segvote.report.pictures import make_examples
 
     readers, folders = list_truth(truth, label), (Path(with_folder), Path(without_folder))
     combinations = list_combinations(voters, features, segmenters)
@@ -837,7 +852,7 @@ def compare(
         comparison = compare_combinations(*folders, readers, out, combinations, settings, **options)
         points = measure_stress(*folders, readers, out, combinations, settings, **options) if stress else []
     title = f"Voters on {folders[0].resolve().parent.name}"
-    write_comparison(comparison, title, format_examples(*folders, readers), points)
+    write_comparison(comparison, title, make_examples(*folders, readers), points)
     return comparison
 
 
@@ -873,7 +888,7 @@ def benchmark(
     voters, features : sequence of str
         Combined as in `compare`; without `voters`, the paper's methods and the method.
     as_paper : bool
-        The paper's recipe: gPb segments, VGG-19 at 224 x 224, SIFT words.
+        The paper's recipe: gPb segments, VGG-19 at 224 x 224 (VGG-16 without its weights), SIFT words.
     segmenter : str, optional
         A name of `segvote.SEGMENTERS`; default: that of the recipe.
     n_segments : int

@@ -76,7 +76,7 @@ class RunImage:
     @property
     def heatmap(self) -> np.ndarray:
         """(h, w) float32: the score of the segment that each pixel belongs to, less the image's threshold."""
-        scores = self.run.votes["scores"][self.run.get_slice(self.index)] - self.record.threshold
+        scores = self.run.read_scores(self.index) - self.record.threshold
         labels = resize_labels(self.run.read_segments(self.index)["labels"], (self.record.height, self.record.width))
         return scores.astype(np.float32)[labels]
 
@@ -140,8 +140,8 @@ class OpenedRun(Run):
     @property
     def alternatives(self) -> list[RunAlternative]:
         """What the object may be, the default first; empty for a voter other than the method."""
-        found = read_alternatives(self)
-        rows = zip(found.support.tolist(), found.selected, strict=True)
+        alternatives = read_alternatives(self)
+        rows = zip(alternatives.support.tolist(), alternatives.selected, strict=True)
         return [RunAlternative(self, number, *row) for number, row in enumerate(rows)]
 
     @cached_property

@@ -8,10 +8,12 @@ from typing import Any
 from segvote.errors import DamagedFileError
 from segvote.io.picture_formats import BITS, WINDOWS
 from segvote.io.tables import convert_record
-from segvote.method.extents import DEFAULT_LEVEL
 from segvote.method.hypotheses import VoteParams
+from segvote.selection import DEFAULT_EXTENT
 from segvote.voters import METHOD
 
+# How many images vote: as many as fit into memory, or all.
+AUTO, ALL = "auto", "all"
 CONTRAST = "contrast"  # prefers segments of unusual local contrast
 # Level of detail to the longest side of the network's input in pixels; None: that of the features.
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CONTRAST: 896}
@@ -19,54 +21,64 @@ DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CON
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters that decide the answer of `annotate`; they make up the run's key.
+    """Settings of `annotate`; a run with other settings is another run.
 
     Attributes
     ----------
-    voter, voter_options
-        The name of the method or of a voter (`segvote.voters.SYSTEMS`), and parameters of its class.
+    voter : str
+        The name of the method or of a voter (`segvote.voters.SYSTEMS`).
+    voter_options : dict
+        Parameters of the voter's class, by name.
     features, feature_options
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
+    adapt
+        Whether the network of the features is fine-tuned on the bag labels first; needs torch once.
     segmenter, n_segments, size
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
-    detail
+    detail : str
         Size of the network's input: ``auto``, a name of `DETAILS`, or pixels.
-    border_prior
+    border_prior : float
         Background prior of segments on the image border; 1 switches it off.
-    exclude_mislabelled
-        Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
-    finish
+    exclude_mislabelled : bool
+        Whether bags that are likely mislabelled are excluded from the vote of the method.
+    finish : bool
         Whether the re-vote and the linear classifier of the method follow a voter; the method has them anyway.
-    smoothing
+    smoothing : float
         Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
-    second_voting
+    second_voting : bool
         Whether scores are smoothed as in the paper, by the mean over all adjacent segments; otherwise over those that
         look alike. For voters alone.
-    decision
+    decision : str
         A name of `DECISIONS`.
-    unsure
+    unsure : bool
         Whether images of the *with* folder may come out empty where nothing in them is supported.
-    extent
-        Level of the nested selections, from 1, the most telling part, to 6, the whole object; see
+    extent : int
+        Level of the nested selections, from 1, the most distinctive part, to 6, the whole object; see
         `segvote.method.extents`.
-    draw
+    draw : str
         How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
-    objects
+    objects : str
         What counts as one object of a mask: a name of `segvote.masks.OBJECTS`.
-    refine
+    refine : str
         A network that redraws the regions of masks, ``mobile-sam`` or ``sam:ENCODER.onnx,DECODER.onnx``; empty: none.
         It runs on the device of the features.
-    seed
+    vote_on : str
+        How many images vote, the others are predicted: ``auto`` (as many as fit into memory), ``all``, or a number; see
+        `segvote.pipeline.sample`.
+    seed : int
         Seed of random numbers (codebooks).
-    label
+    label : str
         Name of the object in files.
-    frames
+    frames : str
         Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
-    every, fps
-        Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
-    pages, window
-        Pages of TIFF stacks to read, and intensities of images of more than 8 bits: names of `PAGES` and `WINDOWS`
-        of `segvote.io.picture_formats`.
+    every : int
+        Read every n-th frame of a video.
+    fps : float
+        Read about this many frames per second of a video; 0: all. Not together with `every`.
+    pages : str
+        Pages of TIFF stacks to read: a name of `PAGES` of `segvote.io.picture_formats`.
+    window : str
+        Intensities of images of more than 8 bits: a name of `WINDOWS` of `segvote.io.picture_formats`.
 
     Examples
     --------
@@ -79,6 +91,7 @@ class Settings:
 
     voter: str = METHOD
     features: str = "lite0"
+    adapt: bool = False
     segmenter: str = "ward"
     n_segments: int = 200
     size: int = 400
@@ -90,10 +103,11 @@ class Settings:
     second_voting: bool = False
     decision: str = VoteParams.decision
     unsure: bool = VoteParams.allow_empty
-    extent: int = DEFAULT_LEVEL
+    extent: int = DEFAULT_EXTENT
     draw: str = "auto"
     objects: str = "auto"
     refine: str = ""
+    vote_on: str = AUTO
     seed: int = 0
     label: str = "object"
     frames: str = "auto"
@@ -105,7 +119,11 @@ class Settings:
     feature_options: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields for a record; `vote_on` only where it was chosen, because by default it changes no result."""
+        data = asdict(self)
+        if self.vote_on == AUTO:
+            del data["vote_on"]
+        return data
 
 
 def read_settings(data: Any, where: object) -> Settings:

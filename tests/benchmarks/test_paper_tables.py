@@ -4,7 +4,9 @@ import itertools
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.comparison import Combination, Comparison, Result
@@ -26,10 +28,26 @@ def test_images_are_drawn_evenly_over_the_sorted_names(tmp_path):
 
 
 def test_the_papers_recipe_is_run_beside_our_defaults():
-    ours, words, recipe = experiments.list_passes().values()
+    ours, words, recipe, *deep = experiments.list_passes().values()
     assert {one.voter for one in ours} == {"ekde", *VOTERS} and {one.segmenter for one in ours} == {"ward"}
     assert set(PAPER_METHODS.values()) <= {(one.voter, one.features) for one in recipe if one.segmenter == "gpb"}
     assert {one.features for one in words} == {"bow"}
+    assert {(one.segmenter, one.features) for some in deep for one in some} == set(
+        itertools.product(("ward", "gpb"), ("vgg16", "lite0"))
+    )
+
+
+def test_a_set_is_compared(tmp_path, monkeypatch):
+    for kind, name in itertools.product(("with", "without", "masks"), "abc"):
+        pixels = np.random.default_rng(ord(name)).integers(0, 200, (48, 48, 3)).astype(np.uint8)
+        pixels[:24, :, 0] = 255 if kind == "with" else 0
+        mask = np.arange(48)[:, None].repeat(48, axis=1) < 24
+        path = tmp_path / "data" / "one" / kind / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.uint8(255) * mask if kind == "masks" else pixels).save(path)
+    monkeypatch.setattr(experiments, "list_passes", lambda: {"words": [Combination("ward", "color", "crane")]})
+    found = experiments.compare_all(experiments.Job(tmp_path / "data", tmp_path / "out", 2), ["one"], ["words"])
+    assert not found["one"].results[0].reason and len(found["one"].results[0].names) == 2
 
 
 def make_comparison(figures):
@@ -48,6 +66,16 @@ def test_readme_has_a_row_for_each_of_four_systems():
     rows = paper.list_claim_rows(paper.Pages(found, {}, 12))
     assert [row[1] for row in rows[1:]] == ["0.50", "1.00", "1.00", "1.00"]
     assert [row[2] for row in rows[1:]] == ["0.50", "0.65", "0.80", "0.85"]
+
+
+def test_a_vgg_stands_beside_our_network(tmp_path):
+    good, poor = [(0.9, 1.0), (0.9, 1.0)], [(0.9, 1.0), (0.1, 1.0)]
+    rules = {"vgg16": {"common": good, "printed": poor}, "lite0": {"common": poor, "printed": poor}}
+    results = [Result(Combination("ward", name, "crane"), ["a", "b"], overlaps=rules[name]) for name in rules]
+    pages = paper.Pages({"one": Comparison(Path(), Path(), "ekde", 0.5, results)}, {}, 12, ["vgg"])
+    (crane,) = [row for row in paper.list_deep_rows(pages) if row[0] == "crane"]
+    assert crane[1:5] == ["ward", "0.50", "1.00", "0.90"] and crane[6:9] == ["0.50", "0.50", "0.50"]
+    assert "means" not in paper.list_tables(pages)
 
 
 def make_printed(pair=(0.0, 0.0), **figures):

@@ -67,7 +67,7 @@ def test_predict_says_what_it_compares(finished_run, scenes, tmp_path):
 
 
 def test_doctor_and_annotate_have_the_same_confidence(scenes, tmp_path, monkeypatch):
-    monkeypatch.setattr(looks, "UNSURE", 2.0)  # the closer look is taken
+    monkeypatch.setattr(looks, "wants_closer_look", lambda closer, so_far: closer.detail == "auto")
     monkeypatch.setattr(looks, "LOOK_MARGIN", -9.0)
     settings = Settings(n_segments=40)
     run = segvote.annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)

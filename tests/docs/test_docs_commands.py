@@ -5,13 +5,14 @@ import shlex
 
 import pytest
 import typer
-from markdown_pages import PAGES, list_blocks
+from markdown_pages import PAGES, ROOT, list_blocks
 
 from segvote.cli.app import COMMANDS, load_commands
 
 SHELL = ("sh", "bash", "console", "")
 GROUP = typer.main.get_command(load_commands())
 CALL = re.compile(rf"^\s*\$?\s*segvote ((?:{'|'.join(COMMANDS)})(?:\s.*)?)$")
+SCRIPT = re.compile(r"python ((?:benchmarks|tests|docs|packages)/[\w/]+\.py)([^`\n]*)")
 QUOTED = re.compile(r"`segvote ([a-z]+ [^`\n]*)`")
 
 
@@ -53,3 +54,16 @@ def test_every_command_has_examples_and_is_on_a_page():
 def test_every_option_has_help():
     options = [(name, one) for name in COMMANDS for one in GROUP.commands[name].params]
     assert [(name, one.name) for name, one in options if not getattr(one, "help", None)] == []
+
+
+def test_scripts_on_the_pages_exist_and_have_the_options():
+    shown = [(page.name, *found) for page in PAGES for found in SCRIPT.findall(page.read_text())]
+    missing = [(page, script) for page, script, _ in shown if not (ROOT / script).is_file()]
+    # Some options are added by a module that the scripts of a folder share.
+    sources = {
+        script: "".join(path.read_text() for path in (ROOT / script).parent.glob("*.py")) for _, script, _ in shown
+    }
+    options = [(page, script, one) for page, script, rest in shown for one in re.findall(r"(?<!\S)--[a-z][\w-]*", rest)]
+    unknown = [(page, script, one) for page, script, one in options if f'"{one}"' not in sources[script]]
+    assert missing == unknown == []
+    assert len(shown) > 20

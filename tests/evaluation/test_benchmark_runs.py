@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from segvote.cli.app import load_commands
 from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem
+from segvote.errors import MissingPartError
+from segvote.evaluation import benchmark
 from segvote.evaluation.benchmark import Benchmark, benchmark_classes, choose_frames, link_class
 from segvote.evaluation.compare import list_combinations
 from segvote.evaluation.comparison import Combination, Comparison, Result
@@ -140,8 +142,22 @@ def run_command(videos, out, *options):
     return done, json.loads(next(out.rglob("run.json")).read_text())["settings"]
 
 
+@pytest.mark.parametrize(
+    ("here", "chosen"), [(("vgg16", "vgg19"), "vgg19"), (("vgg16",), "vgg16"), ((), "vgg19")], ids=len
+)
+def test_as_paper_takes_vgg16_where_vgg19_is_missing(here, chosen, monkeypatch):
+    def make(name):
+        if name not in here:
+            raise MissingPartError(name)
+
+    monkeypatch.setattr(benchmark, "make_features", make)
+    rows, _, _ = benchmark.choose_recipe(None, [], True, None, 100)
+    assert rows["eKDE_deep"] == ("ekde-paper", chosen) and rows["eKDE"] == ("ekde-paper", "bow")
+
+
 def test_as_paper_is_the_papers_recipe(videos, tmp_path, monkeypatch):
     monkeypatch.delenv("SEGVOTE_VGG19", raising=False)
+    monkeypatch.setattr(benchmark, "PAPER_NETWORKS", ("vgg19",))
     done, settings = run_command(videos, tmp_path / "out", "--as-paper", "--n-segments", 15, "--max-items", 1)
     assert (settings["segmenter"], settings["size"]) == ("gpb", 224)
     assert all(f"\n{method} " in done.stdout for method in ("eKDE", "OBoW", "MILBoost", "CRANE"))

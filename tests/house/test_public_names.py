@@ -22,9 +22,9 @@ def test_every_public_name_can_be_imported():
     assert all(getattr(segvote, name) is not None for name in segvote.__all__)
 
 
-def test_every_public_name_of_the_package_is_documented():
-    text = (DOCS / "api.md").read_text()
-    assert [name for name in segvote.__all__ if f"`{name}`" not in text] == []
+def test_every_public_name_has_a_page_made_from_its_docstring():
+    listed = {line.strip() for line in (DOCS / "api.md").read_text().splitlines() if line.startswith("   ")}
+    assert [name for name in segvote.__all__ if name not in listed] == []
 
 
 @pytest.mark.parametrize(

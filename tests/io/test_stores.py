@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError, MissingPartError
-from segvote.io.stores import CACHE_VARIABLE, fetch_folder, find_local_path, is_uri, name_path_or_uri, open_folders
+from segvote.io.files import open_regular
+from segvote.io.objects import Store, is_placeholder
+from segvote.io.stores import (
+    CACHE_VARIABLE,
+    LocalCopy,
+    fetch_folder,
+    find_local_path,
+    is_uri,
+    name_path_or_uri,
+    open_folders,
+)
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -174,6 +184,41 @@ def test_work_that_was_not_sent_stays(uri):
     assert read(uri)["mask"] == b"1"
     write(uri)
     assert (folder / "mask").read_bytes() == read(uri)["mask"] == b"22"
+
+
+def test_unsent_work_is_dropped_once_the_store_has_newer(uri):
+    write(uri, run_json=b"{}", mask=b"1")
+    with pytest.raises(KeyboardInterrupt), open_folders(outs=[uri]) as (_, (folder,)):
+        (folder / "mask").write_bytes(b"22")
+        raise KeyboardInterrupt
+    put(uri, other=b"3")
+    Store(uri).write("run.json", b"{'by': 'another'}")
+    (folder / "review.sqlite").write_bytes(b"corrections")
+    with pytest.raises(BadInputError, match="corrections that were not sent"):
+        fetch(uri)
+    (folder / "review.sqlite").unlink()
+    assert (fetch(uri)[0] / "mask").read_bytes() == b"1"
+
+
+def read_regular(path):
+    with open_regular(path) as file:
+        return file.read()
+
+
+def test_a_sparse_copy_fetches_what_is_read(uri):
+    put(uri, a=b"1", deep__b=b"22", empty=b"")
+    copy = LocalCopy(uri)
+    copy.fetch(is_left=lambda name: True)
+    assert sum(path.stat().st_size for path in copy.path.rglob("*.txt")) == 0
+    assert read_regular(copy.path / "deep/b.txt") == b"22" and not read_regular(copy.path / "empty.txt")
+    assert is_placeholder(copy.path / "a.txt") and not is_placeholder(copy.path / "deep/b.txt")
+    copy.send()
+    assert read(uri) == {"a.txt": b"1", "deep/b.txt": b"22", "empty.txt": b""}
+    (copy.path / "a.txt").unlink()
+    copy.send()
+    assert sorted(read(uri)) == ["deep/b.txt", "empty.txt"]
+    put(uri, a=b"3")
+    assert fetch(uri)[1] == {"get": 1}
 
 
 def test_two_processes_of_one_machine_keep_apart(uri):

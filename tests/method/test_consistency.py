@@ -5,7 +5,6 @@ import pytest
 from made_tables import hold, make_scene, tabulate
 
 from segvote.method.consistency import (
-    measure_auc,
     measure_consistency,
     measure_outline_contrast,
     measure_overlap,
@@ -57,11 +56,10 @@ def test_overlap_is_by_area():
     assert measure_overlap(np.ones(3), one & other & ~one, one & ~one) == 1
 
 
-def test_the_auc_counts_pairs_and_half_of_ties():
+def test_power_counts_pairs_and_half_of_ties():
     rng = np.random.default_rng(0)
     values, positive = rng.integers(0, 6, 40).astype(float), rng.random(40) < 0.4
     pairs = [(a > b) + 0.5 * (a == b) for a in values[positive] for b in values[~positive]]
-    assert measure_auc(values, positive) == pytest.approx(np.mean(pairs))
     assert measure_power(values, positive) == pytest.approx(max(0, 2 * np.mean(pairs) - 1))
 
 

@@ -7,13 +7,12 @@ import pytest
 from made_tables import hold, label, make_scene
 
 from segvote.method.extents import (
-    DEFAULT_LEVEL,
     GROWTH_BOUND,
     GROWTH_ROUNDS,
     N_LEVELS,
     NEVER,
     Extents,
-    apply_levels,
+    apply_extents,
     find_extents,
     find_open_extents,
     find_reach,
@@ -22,6 +21,7 @@ from segvote.method.extents import (
 from segvote.method.table import Geometry, make_table
 from segvote.method.teach import correct_vote
 from segvote.numerics.otsu import split_in_three
+from segvote.selection import DEFAULT_EXTENT
 
 LEVELS = range(1, N_LEVELS + 1)
 
@@ -98,7 +98,7 @@ def test_levels_are_those_of_the_slow_twin(vote):
 
 
 def test_the_default_level_is_the_selection_of_the_vote(vote):
-    assert np.array_equal(find(vote).select(DEFAULT_LEVEL), vote.selection.selected)
+    assert np.array_equal(find(vote).select(DEFAULT_EXTENT), vote.selection.selected)
 
 
 def test_without_votes_of_neighbours_nothing_grows(vote):
@@ -125,14 +125,14 @@ def test_user_labels_hold_at_every_level(vote, level):
     corrected = correct_labels(vote, objects, background)
     extents = find(corrected)
     assert extents.select(level)[objects].all() and not extents.select(level)[background].any()
-    applied = apply_levels(corrected.selection, extents, level)
+    applied = apply_extents(corrected.selection, extents, level)
     assert applied.selected[objects].all() and not applied.selected[background].any()
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_scores_exceed_thresholds_where_selected(vote, level):
     for base in (vote, correct_labels(vote, [0, 25], [5, 46, 7])):
-        applied = apply_levels(base.selection, find(base), level)
+        applied = apply_extents(base.selection, find(base), level)
         table, above = base.table, applied.scores > applied.thresholds[base.table.images]
         inside = table.is_candidate
         assert np.array_equal(applied.selected[inside], above[inside])
@@ -142,10 +142,10 @@ def test_scores_exceed_thresholds_where_selected(vote, level):
 def test_images_can_have_levels_of_their_own(vote):
     extents = find(vote)
     levels = np.arange(vote.table.n_images) % N_LEVELS + 1
-    mixed = apply_levels(vote.selection, extents, levels)
+    mixed = apply_extents(vote.selection, extents, levels)
     assert np.array_equal(mixed.extent, levels)
     for image, level in enumerate(levels):
-        alone, part = apply_levels(vote.selection, extents, int(level)), vote.table.get_slice(image)
+        alone, part = apply_extents(vote.selection, extents, int(level)), vote.table.get_slice(image)
         assert np.array_equal(mixed.scores[part], alone.scores[part])
         assert np.array_equal(mixed.selected[part], alone.selected[part])
         assert mixed.thresholds[image] == alone.thresholds[image]

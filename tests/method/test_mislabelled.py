@@ -9,6 +9,7 @@ from segvote.method.mislabelled import (
     MOST_EXCLUDED,
     NEAR_DUPLICATE,
     choose_excluded,
+    classify_held_out,
     find_near_duplicates,
     measure_suspicion,
 )
@@ -18,7 +19,7 @@ def test_images_like_their_own_folder_are_not_suspected():
     vote = hold(make_scene())
     assert (vote.diagnostics.suspicion < 0.5).all()
     noise = np.random.default_rng(0).random(len(vote.table))
-    suspicion = measure_suspicion(vote.table, noise)
+    suspicion = measure_suspicion(vote.table, noise, classify_held_out(vote.table))
     assert ((suspicion >= 0) & (suspicion <= 1)).all()
 
 

@@ -24,6 +24,7 @@ from segvote.method.teach import (
     refit_with_labels,
     score_taught_held_out,
     teach,
+    weigh_restart,
 )
 from segvote.method.vote import fit_scorer
 from segvote.method.walk import walk_from_labels
@@ -280,6 +281,36 @@ def test_finished_images_hold():
     assert np.array_equal(taught.selection.selected[own], odd[own])
 
 
+def weigh_slowly(table, M, restarted, before):
+    """Square of the ratio of inside (1 - rest) (1 - without), at most 1, image by image."""
+
+    def measure(selected):
+        shares, rest = M @ selected, table.is_candidate & ~selected
+        inside, outside = (np.average(shares[part], weights=table.areas[part]) for part in (selected, rest))
+        without = []
+        for image in np.flatnonzero(~table.positive):
+            own = np.flatnonzero(table.images == image)
+            left, total = 0.05 * table.areas[own].sum(), 0.0
+            for segment in own[np.argsort(-shares[own], kind="stable")]:
+                part = min(left, table.areas[segment])
+                total, left = total + part * shares[segment], left - part
+            without.append(total / (0.05 * table.areas[own].sum()))
+        return inside * (1 - outside) * (1 - np.mean(without))
+
+    return min(1.0, measure(restarted) / measure(before)) ** 2
+
+
+def test_a_restart_counts_by_its_self_consistency():
+    base, truth = hold_wrong()
+    M, table = base.inputs.graph.toarray(), base.table
+    scattered = table.is_candidate & (np.random.default_rng(0).random(len(table)) < 0.1)
+    for restarted in (truth, scattered):
+        weight = weigh_restart(base.electorate, restarted, base.selection.selected)
+        assert weight == pytest.approx(weigh_slowly(table, M, restarted, base.selection.selected), rel=1e-6)
+    assert weigh_restart(base.electorate, scattered, base.selection.selected) < 0.1
+    assert weigh_restart(base.electorate, base.selection.selected, scattered) == 1.0
+
+
 def test_a_taught_vote_is_that_of_the_formula():
     base, truth = hold_wrong()
     table, finished = base.table, finish(base, truth, [0, 2])
@@ -288,8 +319,10 @@ def test_a_taught_vote_is_that_of_the_formula():
     w = (labels == 1).astype(float)
     for _ in range(base.inputs.params.n_steps):
         w = np.where(labels >= 0, labels, np.where(table.is_candidate, M @ w, 0.0))
-    restart = fit_scorer(taught.electorate, revote(taught.electorate, select_seeded(taught.electorate)))[0]
+    restarted = revote(taught.electorate, select_seeded(taught.electorate))
+    restart = fit_scorer(taught.electorate, restarted)[0]
     slow = M @ restart.votes + restart.classifiers[0].weight * restart.classifiers[0].measure(table.X)
+    slow *= weigh_slowly(table, M, restarted, base.selection.selected)
     slow += (
         M @ base.scorer.votes + base.scorer.classifiers[0].weight * base.scorer.classifiers[0].measure(table.X)
     ) / 2

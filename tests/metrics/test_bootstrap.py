@@ -11,11 +11,15 @@ def values():
     return np.random.default_rng(0).normal(0.6, 0.2, size=150)
 
 
-def test_interval_is_near_scipys_percentile_bootstrap(values):
-    hits = values > 0.5
-    expected = stats.bootstrap((hits,), np.mean, method="percentile", rng=1, n_resamples=4000).confidence_interval
-    interval = bootstrap_mean(hits, n_rounds=4000)
-    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=0.01)
+def test_intervals_are_scipys_and_a_single_image_has_one(values):
+    for figures in (values, (values > 0.5).astype(float)):
+        drawn = stats.bootstrap(
+            (figures,), np.mean, method="percentile", rng=np.random.default_rng(0), n_resamples=4000
+        )
+        interval = bootstrap_mean(figures, n_rounds=4000)
+        assert (interval.low, interval.high) == pytest.approx(tuple(drawn.confidence_interval), abs=1e-12)
+    alone = bootstrap_mean([0.4])
+    assert alone.low == alone.high == pytest.approx(0.4)
 
 
 def test_pairing_finds_a_small_steady_difference(values):

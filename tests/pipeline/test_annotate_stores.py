@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import shutil
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,13 @@ from typer.testing import CliRunner
 
 import segvote
 from segvote.cli.app import load_commands
-from segvote.errors import BadInputError, UnwritableFileError
+from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
+from segvote.inputs.bags import Source
+from segvote.io.leases import Lease
+from segvote.io.objects import Store
 from segvote.io.stores import CACHE_VARIABLE, find_local_path
+from segvote.pipeline.stored import StoredTask
+from segvote.pipeline.write import WriteTask
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.record import Inputs
 from segvote.run.run import open_run
@@ -22,12 +28,26 @@ from segvote.settings import Settings
 fsspec = pytest.importorskip("fsspec")
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
-SAME = ("annotations.coco.json", "heatmaps/", "masks/", "model/", "votes/")
+SAME = ("annotations.coco.json", "features/", "heatmaps/", "masks/", "model/", "segments/", "votes/")
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr("segvote.io.objects.PAUSE", 0.001)
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """The items on which tasks were done in this process."""
+    done, work = [], StoredTask._work
+
+    def note(task, given, run, images):
+        done.append(given)
+        return work(task, given, run, images)
+
+    monkeypatch.setattr(StoredTask, "_work", note)
+    return done
 
 
 @pytest.fixture
@@ -73,16 +93,18 @@ def annotate(store, progress=None):
     return segvote.annotate(*folders, QUICK, n_jobs=1, progress=note), steps
 
 
+def check_same(found, finished_run):
+    folder = finished_run.folder.path
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    expected = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    found, expected = ({name: one[name] for name in one if name.startswith(SAME)} for one in (found, expected))
+    assert len(found) > 24 and found == expected
+
+
 def check_bytes(store, finished_run):
     """The store holds the files of a run on disk; a repeated call does nothing twice."""
     run, _ = annotate(store)
-    found, folder = read_store(f"{store}/out"), finished_run.folder.path
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    expected = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-    for some in (found, expected):
-        for name in [name for name in some if not name.startswith(SAME)]:
-            del some[name]
-    assert len(found) > 24 and found == expected
+    check_same(read_store(f"{store}/out"), finished_run)
     assert run.inputs == Inputs(f"{store}/with", f"{store}/without") and run.read_image(0).shape == (120, 160, 3)
     before = read_store(f"{store}/out")
     assert not {"get", "vote"} & annotate(store)[1]
@@ -91,32 +113,48 @@ def check_bytes(store, finished_run):
 
 
 @pytest.mark.parametrize("kind", ["disk", "memory"])
-def test_a_run_in_a_store_has_the_bytes_of_one_on_disk(kind, request, finished_run, monkeypatch, tmp_path):
+def test_a_run_in_a_store_has_the_bytes_of_one_on_disk(kind, request, finished_run, monkeypatch, tmp_path, tasks):
     store = request.getfixturevalue(kind)
     check_bytes(store, finished_run)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))  # another machine
-    assert not {"segment and extract features", "vote"} & annotate(store)[1]
+    tasks.clear()
+    assert "vote" not in annotate(store)[1] and not tasks
 
 
-def test_stopped_in_the_middle_it_goes_on_here(memory, finished_run):
-    def stop(step, done):
-        if step == "write masks" and done == 5:
+@pytest.mark.parametrize("machine", ["cache", "elsewhere"])
+@pytest.mark.parametrize("step", ["segment and extract features", "write masks"])
+def test_a_stopped_run_goes_on_here_and_elsewhere(machine, step, memory, finished_run, tmp_path, monkeypatch, tasks):
+    def stop(now, done):
+        if now == step and done == 5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         annotate(memory, stop)
-    assert not read_store(f"{memory}/out")
-    _, steps = annotate(memory)
-    assert "segment and extract features" not in steps and "vote" in steps
-    assert read_store(f"{memory}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
+    assert not json.loads(read_store(f"{memory}/out")["run.json"])["complete"]
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / machine))
+    seen = list_images(tasks, step)
+    tasks.clear()
+    annotate(memory)
+    assert not seen & list_images(tasks, step)
+    check_same(read_store(f"{memory}/out"), finished_run)
+
+
+def list_images(tasks, step):
+    """Addresses of the images of the tasks of a step."""
+    kind = Source if step.startswith("segment") else WriteTask
+    return {f"{one.uri}/{one.images[0]}" for one in tasks if isinstance(one.item, kind) and one.record}
 
 
 def test_a_failed_send_is_made_good_by_the_next_call(memory, finished_run, monkeypatch):
-    def fail(*given, **options):
-        raise OSError("no route")
+    put_file = type(fsspec.filesystem("memory")).put_file
+
+    def fail(files, here, there, **options):
+        if there.endswith("report.html"):
+            raise OSError("no route")
+        return put_file(files, here, there, **options)
 
     with monkeypatch.context() as patch, pytest.raises(UnwritableFileError, match="cannot write memory://bucket/out"):
-        patch.setattr(type(fsspec.filesystem("memory")), "put", fail)
+        patch.setattr(type(fsspec.filesystem("memory")), "put_file", fail)
         annotate(memory)
     assert "vote" not in annotate(memory)[1]
     assert read_store(f"{memory}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
@@ -164,7 +202,7 @@ def test_a_record_opens_no_other_store_and_no_other_bucket(memory, monkeypatch, 
         fetched.clear()
         with open_run(f"{memory}/out"):
             assert [uri for uri in fetched if ".." not in uri] == [f"{memory}/without"]  # .. is refused later
-    monkeypatch.setattr("segvote.io.stores._open_store", lambda uri: pytest.fail("a store was opened"))
+    monkeypatch.setattr("segvote.io.objects.Store.open", lambda store: pytest.fail("a store was opened"))
     with open_run(copy) as folder:
         assert not segvote.Run(folder).find_source(0).exists()
 
@@ -196,6 +234,8 @@ def bucket(scenes, monkeypatch):
         "AWS_ENDPOINT_URL": address,
     }.items():
         monkeypatch.setenv(name, value)
+    # Servers of one process share their buckets.
+    urllib.request.urlopen(urllib.request.Request(f"{address}/moto-api/reset", method="POST")).close()
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     fsspec.filesystem("s3").mkdir("photos")
     upload(scenes, "s3://photos")
@@ -208,6 +248,30 @@ def test_a_run_in_s3_has_the_bytes_of_one_on_disk(bucket, finished_run):
     check_bytes(bucket, finished_run)
     with pytest.raises(BadInputError, match="no-such-bucket"):
         segvote.annotate("s3://no-such-bucket/with", f"{bucket}/without", f"{bucket}/other", QUICK)
+
+
+def test_one_of_two_machines_takes_a_lease_in_s3(bucket):
+    store = Store(f"{bucket}/out")
+    assert store.create("a", b"1") and store.create("a", b"1") and not store.create("a", b"2")
+    assert store.read("a") == b"1" and store.read("none") is None
+    lease = Lease(store, "one")
+    lease.take()
+    with pytest.raises(BusyRunError, match="another machine is writing"):
+        Lease(store, "other").take()
+    lease.renew()
+    lease.check()
+    lease.give_back()
+    Lease(store, "other").take()
+
+
+def test_wrong_credentials_for_s3_are_one_line(bucket, monkeypatch, tasks):
+    def refuse(files, *given, **options):
+        raise type("NoCredentialsError", (Exception,), {"__module__": "botocore.exceptions"})("Unable to locate")
+
+    monkeypatch.setattr(fsspec.get_filesystem_class("s3"), "find", refuse)
+    with pytest.raises(BadInputError, match=f"cannot read {bucket}/with .NoCredentialsError: Unable to locate"):
+        annotate(bucket)
+    assert not tasks
 
 
 def test_an_s3_server_that_is_not_there_is_one_line(monkeypatch):

@@ -51,10 +51,18 @@ def test_unknown_details_are_refused(detail):
 
 
 @pytest.mark.parametrize(
-    ("value", "size", "expected"), [(UNSURE, 20.0, False), (UNSURE, 3.0, True), (UNSURE - 0.01, 20.0, True)]
+    ("look", "size", "expected"),
+    [(UNSURE, 20.0, False), (UNSURE, 3.0, True), (0.92, 3.0, False), (UNSURE - 0.01, 20.0, True)],
 )
-def test_unsure_runs_and_small_objects_are_looked_at_closer(value, size, expected):
-    assert wants_closer_look(apply_detail(Settings(), "fine"), Confidence(value, size=size)) == expected
+def test_weak_signs_and_small_objects_are_looked_at_closer(look, size, expected):
+    so_far = judge_look(look, 1.0, 1.0, size=size)
+    assert wants_closer_look(apply_detail(Settings(), "fine"), so_far) == expected
+
+
+def test_no_look_is_taken_that_cannot_be_clearly_better():
+    for look in (0.9, 0.92):
+        so_far, best = judge_look(look, 1.0, 1.0, size=1.0), judge_look(1.0, 1.0, 1.0)
+        assert wants_closer_look(apply_detail(Settings(), "fine"), so_far) == is_better(best, so_far)
 
 
 @pytest.mark.parametrize(("contrast", "expected"), [(0.0, True), (0.49, True), (0.5, False), (1.0, False)])
@@ -88,3 +96,5 @@ def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_
     monkeypatch.setattr("segvote.pipeline.annotate.hold_vote", lambda *_: pytest.fail("looked again"))
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")} == before
+    kept = {run.folder.features_path(bag.features) for bag in run.bags}
+    assert {*(run.folder.path / "features").iterdir()} == kept

@@ -73,6 +73,20 @@ def test_the_work_of_a_killed_worker_is_done_again(address, tmp_path):
     assert (tmp_path / "killed").exists()
 
 
+def test_few_items_are_submitted_at_a_time(address, monkeypatch):
+    submitted, submit = [], distributed.Client.submit
+
+    def note(client, *given, **options):
+        submitted.append(given)
+        return submit(client, *given, **options)
+
+    monkeypatch.setattr(distributed.Client, "submit", note)
+    results = run_on_all(abs, range(100), Resources(scheduler=address))
+    assert next(results) == 0
+    assert len(submitted) <= 1 + 2 * workers.AHEAD
+    assert list(results) == list(range(1, 100))
+
+
 def test_workers_with_other_versions_are_refused(address, monkeypatch):
     def differ(self, check, packages):
         raise ValueError("Mismatched versions found\n\nnumpy 0.1")

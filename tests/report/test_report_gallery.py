@@ -24,7 +24,7 @@ from segvote.report.gallery import (
     list_cards,
     sort_bags,
 )
-from segvote.report.thumbnails import PAGE_BYTES, choose_size, format_triplet
+from segvote.report.thumbnails import PAGE_BYTES, choose_size, count_characters, make_triplet
 from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
 
@@ -49,7 +49,7 @@ def test_400_pictures_stay_below_20_megabytes(make_run):
     """Noise is the largest of JPEG files: pictures within their share, and the text of a card, times 400."""
     run = make_run(bags=[make_bag(f"{number}.png", "with") | {"height": 300, "width": 400} for number in range(3)])
     share = PAGE_BYTES // 400
-    assert all(sum(map(len, format_triplet(run, index, choose_size(400), share))) <= share for index in range(3))
+    assert all(count_characters(make_triplet(run, index, choose_size(400), share)) <= share for index in range(3))
     cards = list(list_cards(run, {}))
     text = max(len(re.sub(r"base64,[^\"]+", "", card).encode()) for card in cards)
     rest = write_report(run).stat().st_size - sum(len(card.encode()) for card in cards)
@@ -58,9 +58,9 @@ def test_400_pictures_stay_below_20_megabytes(make_run):
 
 def test_thumbnails_have_the_shape_of_the_image(make_run):
     run = make_run(bags=[make_bag("a.png", "with") | {"height": 300, "width": 200}, make_bag("b.png", "without")])
-    for one in format_triplet(run, 0, 120, PAGE_BYTES):
-        assert 'width="80" height="120"' in one
-        data = base64.b64decode(re.search('base64,([^"]+)', one)[1])
+    for one in make_triplet(run, 0, 120, PAGE_BYTES):
+        assert (one.width, one.height) == (80, 120)
+        data = base64.b64decode(one.source.partition("base64,")[2])
         assert Image.open(io.BytesIO(data)).size == (80, 120)
 
 

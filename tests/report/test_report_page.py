@@ -73,7 +73,7 @@ def test_odd_file_names_are_harmless(make_run):
     problems = [{"name": "with/<b>.png", "reason": "/x/<b>.png: the file is truncated"}]
     text = read_page(make_run(bags=bags, problems=problems))
     assert text.count("<script>") == 2
-    assert "&lt;script&gt;alert(&quot;1&quot;)&amp;\ufffd.png" in text
+    assert "&lt;script&gt;alert(&#34;1&#34;)&amp;\ufffd.png" in text
     assert "<b>.png" not in text and "&lt;b&gt;.png" in text
     assert "caf%E9.png" in text
 

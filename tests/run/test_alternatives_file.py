@@ -29,6 +29,11 @@ def make_alternatives(run, n_alternatives=3):
     return Alternatives(scores > 0, scores, thresholds, rng.random(n_alternatives))
 
 
+def test_the_order_of_the_arrays_is_that_of_their_names(run):
+    write_alternatives(run.folder, make_alternatives(run))
+    assert list(read_arrays(run.folder.alternatives_path)) == ["selected", "scores", "support", "thresholds"]
+
+
 def test_alternatives_are_read_as_they_were_written(run):
     written = make_alternatives(run)
     write_alternatives(run.folder, written)
@@ -36,6 +41,11 @@ def test_alternatives_are_read_as_they_were_written(run):
     assert len(read) == 3
     for name, array in vars(written).items():
         np.testing.assert_array_equal(getattr(read, name), array)
+
+
+def test_arrays_stand_in_the_file_in_a_fixed_order(run):
+    write_alternatives(run.folder, make_alternatives(run))
+    assert list(read_arrays(run.folder.alternatives_path)) == ["selected", "scores", "support", "thresholds"]
 
 
 def test_no_alternatives_delete_those_of_an_earlier_vote(run):

@@ -18,7 +18,7 @@ from segvote.settings import Settings
 from segvote.voters.crane import CRANE
 from segvote.voters.linear import CAM
 from segvote.voters.negatives import NegativeVotes, NegMin
-from segvote.voters.walk import AdaptedWalk, Finished, Walk, scale_to_unit
+from segvote.voters.walk import AdaptedWalk, Revote, Walk, scale_to_unit
 
 QUICK = Settings(features="color", n_segments=30, size=120, draw="segments")
 
@@ -123,7 +123,7 @@ def average_neighbours(X, bags, labels, n_neighbors):
 
 
 def test_the_score_is_its_formula(planted):
-    found = Finished(NegativeVotes(), n_neighbors=8).fit(planted.X, planted.y, bags=planted.bags)
+    found = Revote(NegativeVotes(), n_neighbors=8).fit(planted.X, planted.y, bags=planted.bags)
     X = planted.X / np.linalg.norm(planted.X, axis=1, keepdims=True)
     first = cut(NegativeVotes().fit(planted.X, planted.y, bags=planted.bags).scores_, planted)
     again = cut(average_neighbours(X, planted.bags, first, 8), planted)
@@ -136,7 +136,7 @@ def test_the_score_is_its_formula(planted):
 
 
 def test_the_explanation_of_a_finished_vote_sums_to_its_score(planted):
-    found = Finished(NegativeVotes()).fit(planted.X, planted.y, bags=planted.bags)
+    found = Revote(NegativeVotes()).fit(planted.X, planted.y, bags=planted.bags)
     again = found.decision_function(planted.X, bags=planted.bags)
     np.testing.assert_allclose(again, found.scores_, atol=1e-5)
     explained = found.explain(3)

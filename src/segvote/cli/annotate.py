@@ -90,6 +90,7 @@ def annotate(
         metavar="NAME",
         autocompletion=make_completion(FEATURES),
     ),
+    adapt: bool = setting("adapt", METHOD, "Fine-tune the network on the two folders first; needs torch."),
     segmenter: str = setting("segmenter", METHOD, f"{', '.join(SEGMENTERS)}.", SEGMENTERS),
     n_segments: int = setting("n_segments", METHOD, "Segments per image.", min=1),
     extent: int = setting(
@@ -109,6 +110,9 @@ def annotate(
         help="Run folder to write (required); an unfinished run there is continued.",
     ),
     label: str = setting("label", OUTPUT, "Name of the object in the files."),
+    vote_on: str = setting(
+        "vote_on", SCALE, "Images that vote, the rest is predicted: auto (by memory), all, a number.", metavar="N"
+    ),
     jobs: int = JOBS,
     scheduler: str | None = SCHEDULER,
     device: str = option(
@@ -120,7 +124,7 @@ def annotate(
         metavar="LETTER",
         help="What it is, by its letter in the report; see segvote choose.",
     ),
-    fps: float = setting("fps", RESEARCH, "Of a video, frames per second; 0: all.", min=0.0),
+    fps: float = setting("fps", RESEARCH, "Frames per second to read of a video; 0: all.", min=0.0),
     window: str = setting("window", RESEARCH, f"Intensity window for 16-bit images: {', '.join(WINDOWS)}.", WINDOWS),
     size: int = setting("size", RESEARCH, "Longest side in pixels at which images are segmented.", min=16),
     border_prior: float = setting(
@@ -212,16 +216,18 @@ def check_choice(alternative: str, classes: str | None) -> None:
 
 def print_outcome(run: Any) -> None:
     """Print the problems and the paths of a `Run` or a `ClassRuns`."""
-    used = {one.name for one in (run.bags if isinstance(run, Run) else run.images)}
+    used = {one.name for one in (run.all_bags if isinstance(run, Run) else run.images)}
     for problem in run.record.problems:
         what = "read in part" if problem.name in used else "left out"
         typer.echo(f"{what}: {make_plain(problem.reason)}", err=True)
     if isinstance(run, Run):
         for line in list_warnings(run):
             typer.echo(line, err=True)
-        if n_videos := sum(bag.n_frames > 0 for bag in run.bags):
-            counts = f"{n_videos} video{'s' * (n_videos != 1)}, {len(run) - n_videos} images"
+        if n_videos := sum(bag.n_frames > 0 for bag in run.all_bags):
+            counts = f"{n_videos} video{'s' * (n_videos != 1)}, {len(run.all_bags) - n_videos} images"
             typer.echo(f"found    {counts} (if that is wrong: --frames images or --frames video)")
+        if sample := run.format_sample():
+            typer.echo(sample)
     path = run.folder.path
     for line in run.format_confidence().splitlines():
         typer.echo(make_plain(line.replace("`segvote review`", format_command(path, "review"))))

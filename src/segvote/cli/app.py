@@ -8,8 +8,10 @@ import importlib
 import io
 import keyword
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import typer
 from typer.models import CommandInfo
@@ -75,21 +77,52 @@ def start(
 ) -> None:
     """Two folders to masks."""
     if version:
-        typer.echo(f"segvote {__version__}")
+        print_version()
         raise typer.Exit()
     if context.invoked_subcommand is None:
         typer.echo(FIRST_STEPS, nl=False)
 
 
+def print_version() -> None:
+    """What ``--version`` prints."""
+    typer.echo(f"segvote {__version__}")
+
+
 def load_commands(names: Sequence[str] = COMMANDS) -> typer.Typer:
     """Import commands, which register themselves, and put them into the order and the panels of `PANELS`."""
-    for name in names:  # `import` is a keyword of Python: its module has an underscore
-        importlib.import_module(f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}")
+    for name in names:
+        importlib.import_module(f"segvote.cli.{name_function(name)}")
+    return arrange_commands()
+
+
+def arrange_commands() -> typer.Typer:
+    """Put the registered commands into the order and the panels of `PANELS`."""
     panels = {name: panel for panel, names in PANELS.items() for name in names}
     for command in app.registered_commands:
         command.rich_help_panel, command.cls = panels[get_name(command)], Command
     app.registered_commands.sort(key=lambda command: COMMANDS.index(get_name(command)))
     return app
+
+
+def name_function(name: str) -> str:
+    """The function of a command, and its module: `import` is a keyword of Python and gets an underscore."""
+    return f"{name}{'_' * keyword.iskeyword(name)}"
+
+
+def outline_commands() -> typer.Typer:
+    """Register every command with the first line of its help alone, without an import, for the list of commands."""
+    for name in COMMANDS:
+        app.command(name, help=read_summary(name))(lambda: None)
+    return arrange_commands()
+
+
+def read_summary(name: str) -> str:
+    """The first line of a command's help, from its source."""
+    function = name_function(name)
+    source = Path(__file__).with_name(f"{function}.py").read_text("utf-8")
+    found = re.search(rf'^def {function}\(.*?"""(.*?)("""|\n)', source, re.M | re.S)
+    assert found is not None, f"{function} has no docstring"
+    return found[1]
 
 
 def get_name(command: CommandInfo) -> str:
@@ -114,7 +147,11 @@ def run_app() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=PERCENT)  # file names that are not UTF-8 can be printed
     try:
-        load_commands(choose_commands(sys.argv[1:], os.environ))()
+        arguments = sys.argv[1:]
+        if arguments == ["--version"]:  # typer would import pydantic to read the option
+            return print_version()
+        is_list = arguments in (["--help"], ["-h"])
+        (outline_commands() if is_list else load_commands(choose_commands(arguments, os.environ)))()
     except BaseException as error:
         if is_stop(error):
             print("segvote: stopped; repeat the command to continue where it was", file=sys.stderr)

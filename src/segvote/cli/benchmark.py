@@ -37,7 +37,7 @@ def benchmark(
     ),
     features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
     as_paper: bool = typer.Option(
-        False, "--as-paper", help="The paper's recipe: gPb segments, VGG-19 at 224 x 224, SIFT words."
+        False, "--as-paper", help="The paper's recipe: gPb segments, VGG-19 (or VGG-16) at 224 x 224, SIFT words."
     ),
     segmenter: str | None = typer.Option(
         None, help=f"{', '.join(SEGMENTERS)} [{DEFAULTS.segmenter}].", **choice(SEGMENTERS, "segmenter")

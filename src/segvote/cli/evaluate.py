@@ -74,8 +74,8 @@ def print_estimate(run_folder: str, as_json: bool) -> None:
 
     with show_progress() as progress:
         run = api.update(run_folder, progress=progress)
-    found = run.record.estimate
-    if found is None or found.after is None:
+    estimate = run.record.estimate
+    if estimate is None or estimate.after is None:
         raise BadInputError("expected at least two finished images; accept some in `segvote review`, best by *Audit*")
-    lines = f"{format_lesson(found)}\n{run.format_estimate()}"
-    typer.echo(format_json(asdict(found)).rstrip() if as_json else lines)
+    lines = f"{format_lesson(estimate)}\n{run.format_estimate()}"
+    typer.echo(format_json(asdict(estimate)).rstrip() if as_json else lines)

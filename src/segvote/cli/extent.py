@@ -13,7 +13,7 @@ from segvote.cli.terminal import show_progress
 @app.command(epilog=format_examples("segvote extent out 4", "segvote extent out 1 --image with/cat-7.jpg"))
 def extent(
     run_folder: str = RUN,
-    level: int = typer.Argument(..., metavar="LEVEL", help="1 (the most telling part) to 6 (the whole object)."),
+    level: int = typer.Argument(..., metavar="LEVEL", help="1 (the most distinctive part) to 6 (the whole object)."),
     image: str = typer.Option("", help="Name of an image, for it alone; default: all images."),
     jobs: int = JOBS,
 ) -> None:

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from segvote.cli.options import RESEARCH
-
+# Shown by --help-all: for experiments, the defaults are those of the figures in the documentation.
+RESEARCH = "Research"
 HELP_ALL = "--help-all"
 MIN_NAMES = 19  # characters of the column of names: panels stand below each other
 KINDS = {int: "INT", float: "FLOAT"}

@@ -12,13 +12,12 @@ from typing import Any
 
 import typer
 
+from segvote.cli.help import RESEARCH
 from segvote.pipeline.workers import N_JOBS
 from segvote.registry import check_known
 from segvote.settings import Settings
 
 INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
-# Shown by --help-all: for experiments, the defaults are those of the figures in the documentation.
-RESEARCH = "Research"
 
 
 def option(default: Any, *names: str, panel: str, help: str, **more: Any) -> Any:
@@ -80,5 +79,5 @@ def choose_feature_options(features: str, texts: Sequence[str] | None, device: s
     options = parse_feature_options(features, texts or ())
     if device == CPU or (device == AUTO and "device" not in list_feature_options(features)):
         return options
-    found = choose_device(device, is_torch=bool(models))
-    return options if found == CPU else {**options, "device": found}
+    chosen = choose_device(device, is_torch=bool(models))
+    return options if chosen == CPU else {**options, "device": chosen}

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import JOBS, SCALE, SCHEDULER, STRICT, format_path, option
+from segvote.cli.options import JOBS, OUTPUT, SCALE, SCHEDULER, STRICT, choice, format_path, option
 from segvote.cli.terminal import show_progress
 from segvote.io.names import make_plain
+from segvote.io.shards import JSON_LINES, SHARDS
 from segvote.pipeline.predictor import FALSE_POSITIVE_RATE
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ def predict(
     false_positive_rate: float = typer.Option(
         FALSE_POSITIVE_RATE, help="Largest share of images without the object that may be predicted to show it."
     ),
+    shards: str = option(
+        JSON_LINES,
+        panel=OUTPUT,
+        help=f"Format of the results of each block of images: {', '.join(SHARDS)}.",
+        **choice(SHARDS, "format of shards"),
+    ),
     strict: bool = STRICT,
     jobs: int = JOBS,
     scheduler: str | None = SCHEDULER,
@@ -40,6 +47,7 @@ def predict(
     """Predict whether new images show the object, how probably, and where.
 
     Writes masks, heat maps, a COCO file, a table and a page; an image that does not show it has an empty mask.
+    An interrupted command continues: images of finished blocks are not read again.
     """
     from segvote import api
 
@@ -53,6 +61,7 @@ def predict(
             device=device,
             scheduler=scheduler,
             strict=strict,
+            shards=shards,
             progress=progress,
         )
     for problem in found.problems:

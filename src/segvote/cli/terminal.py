@@ -14,9 +14,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 import typer
-from rich.console import Console
 
-from segvote.io.progress_bar import draw_progress
 from segvote.progress import Progress
 
 # Windows has no SIGHUP; SIGBREAK is its Ctrl-Break, which also comes when the window of the terminal is closed.
@@ -60,6 +58,10 @@ def _stop(number: int, frame: FrameType | None) -> None:
 @contextlib.contextmanager
 def show_progress() -> Iterator[Progress]:
     """Give a progress callback: one bar per step at a terminal, lines in a log file or a pipe."""
+    from rich.console import Console
+
+    from segvote.io.progress_bar import draw_progress
+
     if not Console(stderr=True).is_terminal:
         yield LineProgress(lambda line: typer.echo(line, err=True)).report
         return

@@ -43,6 +43,6 @@ def update(
             progress=progress,
         )
     if known:
-        found = {bag.name for bag in run.bags}
-        typer.echo(f"images   {len(found)}: {len(found - known)} came, {len(known - found)} went")
+        names = {bag.name for bag in run.bags}
+        typer.echo(f"images   {len(names)}: {len(names - known)} came, {len(known - names)} went")
     print_outcome(run)

@@ -18,7 +18,7 @@ LEAST_WITHOUT = 60
 PHOTOGRAPHS = (".jpg", ".jpeg")  # masks are PNG files
 
 
-class Published(NamedTuple):
+class PublishedResult(NamedTuple):
     """One published result."""
 
     name: str
@@ -33,21 +33,21 @@ VOC_CLASSES = (
     "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
 )  # fmt: skip
 PUBLISHED = (
-    Published("Faktor 2013", "0.46", False, "Faktor, Irani: Co-segmentation by composition. ICCV 2013"),
-    Published(
+    PublishedResult("Faktor 2013", "0.46", False, "Faktor, Irani: Co-segmentation by composition. ICCV 2013"),
+    PublishedResult(
         "Quan 2016",
         "0.52",
         False,
         "Quan, Han, Zhang, Nie: Object co-segmentation via graph optimized-flexible manifold ranking. CVPR 2016",
     ),
-    Published(
+    PublishedResult(
         "Hsu 2018",
         "0.60",
         False,
         "Hsu, Lin, Chuang: Co-attention CNNs for unsupervised object co-segmentation. IJCAI 2018",
     ),
-    Published("Li 2018", "0.65", True, "Li, Hosseini Jafari, Rother: Deep object co-segmentation. ACCV 2018"),
-    Published(
+    PublishedResult("Li 2018", "0.65", True, "Li, Hosseini Jafari, Rother: Deep object co-segmentation. ACCV 2018"),
+    PublishedResult(
         "SSNM 2020",
         "0.66 to 0.71",
         True,
@@ -59,7 +59,7 @@ PUBLISHED = (
 def load_coseg(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load a co-segmentation set: a folder for each class."""
     folder = find_folder(root, "*/*.[jJ][pP]*[gG]")
-    by_class = {one.name: found for one in sorted(folder.glob("*/")) if (found := _list_images(one))}
+    by_class = {one.name: items for one in sorted(folder.glob("*/")) if (items := _list_images(one))}
     data = oppose_classes("coseg", by_class, class_name)
     return DataSet("coseg", {name: _choose_absent(data, name) for name in data.classes})
 
@@ -69,8 +69,8 @@ def _list_images(folder: Path) -> list[DataItem]:
     items = []
     for path in paths:
         beside = [path.with_suffix(".png"), folder / "GroundTruth" / f"{path.stem}.png"]
-        found = [mask for mask in beside if mask.is_file()]
-        masks = {0: partial(read_mask, found[0])} if found else {}
+        files = [mask for mask in beside if mask.is_file()]
+        masks = {0: partial(read_mask, files[0])} if files else {}
         items.append(DataItem(f"{folder.name}/{path.name}", WITH, (path,), masks=masks))
     return items
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # ndimage is loaded when used
 from PIL import Image
 
-FINER = 4  # shapes are drawn so many times larger and averaged down, which gives soft edges
+FINER = 4  # shapes are drawn this many times larger and averaged down, which gives soft edges
 CARD_SIDE = 240  # longest side of a card in pixels
 CARD_PICTURES = (
     "skimage/data/astronaut.png", "skimage/data/camera.png", "skimage/data/chelsea.png",

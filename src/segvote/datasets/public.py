@@ -98,8 +98,8 @@ def _find_labels(shot: Path, frames: Sequence[Path]) -> dict[str, Readers]:
 def match_frames(frames: Sequence[Path], folder: Path, read: Callable[[Path], np.ndarray]) -> Readers:
     """Place of a frame to the reader of the picture of the same number in a folder, which may be absent."""
     places = {find_number(frame): place for place, frame in enumerate(frames)}
-    found = {find_number(path): path for path in _list_frames(folder)}
-    return {places[number]: partial(read, path) for number, path in found.items() if number in places}
+    pictures = {find_number(path): path for path in _list_frames(folder)}
+    return {places[number]: partial(read, path) for number, path in pictures.items() if number in places}
 
 
 def _read_label(path: Path) -> np.ndarray:
@@ -110,10 +110,10 @@ def _read_label(path: Path) -> np.ndarray:
 
 def find_number(path: Path) -> int:
     """The last number in a file's name: frame0011 and 00011 are the same frame."""
-    found = re.findall(r"\d+", path.stem)
-    if not found:
+    numbers = re.findall(r"\d+", path.stem)
+    if not numbers:
         raise BadInputError(f"{path}: expected a frame number in the file's name; rename it")
-    return int(found[-1])
+    return int(numbers[-1])
 
 
 def load_youtube_objects_v22(root: Path | str, class_name: str | None = None) -> DataSet:

@@ -6,6 +6,7 @@ as an image, and a video is judged over all its frames at once, by the paper's t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -18,10 +19,11 @@ import numpy as np
 from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem, DataSet, spread_evenly
 from segvote.datasets.paper_table import PAPER_METHODS, find_paper_corloc, measure_resolution
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError, MissingPartError, UnknownNameError
 from segvote.evaluation.compare import VoterOptions, compare_combinations, list_combinations
 from segvote.evaluation.comparison import Combination, Comparison
 from segvote.evaluation.truth import Truth, TruthReader
+from segvote.features import make_features
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.pipeline.workers import Resources
 from segvote.progress import Progress
@@ -31,9 +33,9 @@ from segvote.voters import METHOD
 
 # Ours beside the paper's methods.
 OURS = {"method, deep (ours)": (METHOD, "lite0"), "method (ours)": (METHOD, "bow")}
-# Segmenter and size of `--as-paper`, whose network is VGG-19.
+# Segmenter and size of `--as-paper`.
 PAPER_SETTINGS = Settings(segmenter="gpb", size=224, detail="coarse")
-PAPER_NETWORK = "vgg19"
+PAPER_NETWORKS = ("vgg19", "vgg16")  # the paper's, and the nearest to it whose weights are in a registry
 
 
 def list_rows(network: str = "lite0") -> dict[str, tuple[str, str]]:
@@ -53,10 +55,19 @@ def choose_recipe(
     """Rows, combinations and settings of a benchmark; without voters, the combinations of the rows."""
     settings = replace(PAPER_SETTINGS if as_paper else Settings(), n_segments=n_segments)
     settings = replace(settings, segmenter=segmenter or settings.segmenter)
-    rows = list_rows(PAPER_NETWORK) if as_paper else list_rows()
+    rows = list_rows(choose_network()) if as_paper else list_rows()
     if voters is None:
         return rows, list_row_combinations(rows, settings.segmenter), settings
     return rows, list_combinations(voters, features, [settings.segmenter]), settings
+
+
+def choose_network() -> str:
+    """The first of `PAPER_NETWORKS` whose weights are here; the paper's own where there are none."""
+    for name in PAPER_NETWORKS:
+        with contextlib.suppress(MissingPartError):
+            make_features(name)
+            return name
+    return PAPER_NETWORKS[0]
 
 
 @dataclass(frozen=True)
@@ -83,13 +94,15 @@ class Benchmark:
 
     @property
     def resolution(self) -> float:
-        """What one shot is worth in the mean over classes."""
+        """Weight of one shot in the mean over classes."""
         return measure_resolution(self.n_items)
 
     def measure(self, method: str, rule: str) -> np.ndarray:
         """(n_classes,) CorLoc of a method of `rows`; nan where there is no result."""
-        found = [(one, one.find(*self.rows[method])) for one in self.classes.values()]
-        return np.array([np.nan if result is None else one.measure_corloc(result, rule).mean for one, result in found])
+        results = [(one, one.find(*self.rows[method])) for one in self.classes.values()]
+        return np.array(
+            [np.nan if result is None else one.measure_corloc(result, rule).mean for one, result in results]
+        )
 
     def find_paper(self, method: str) -> np.ndarray:
         """(n_classes,) the paper's CorLoc; nan where it has none."""
@@ -132,22 +145,22 @@ def benchmark_classes(
     classes, n_items, pictures = {}, {}, {}
     for wanted in data.classes:
         folder = Path(out) / wanted
-        found = link_class(data, wanted, Path(out) / "images" / wanted, n_frames, max_items)
-        if found.n_items == 0:
+        class_folders = link_class(data, wanted, Path(out) / "images" / wanted, n_frames, max_items)
+        if class_folders.n_items == 0:
             continue  # it still serves the other classes as *without*
         comparison = compare_combinations(
-            *found.folders,
-            found.readers,
+            *class_folders.folders,
+            class_folders.readers,
             folder,
             combinations,
             settings,
             voter_options=voter_options,
-            threshold=VIDEO_THRESHOLD if found.is_video else IMAGE_THRESHOLD,
+            threshold=VIDEO_THRESHOLD if class_folders.is_video else IMAGE_THRESHOLD,
             resources=replace(resources, progress=partial(report_class, resources.progress, wanted)),
         )
-        grouped = [one.group(found.groups) if one.is_good else one for one in comparison.results]
-        classes[wanted], n_items[wanted] = replace(comparison, results=grouped), found.n_items
-        pictures[wanted] = comparison, found
+        grouped = [one.group(class_folders.groups) if one.is_good else one for one in comparison.results]
+        classes[wanted], n_items[wanted] = replace(comparison, results=grouped), class_folders.n_items
+        pictures[wanted] = comparison, class_folders
     if not classes:
         raise UnknownNameError(f"no class of {name} at {path} has truth; check that its annotations are unpacked")
     return Benchmark(name, classes, n_items, rows or list_rows(), pictures)

@@ -134,7 +134,7 @@ def prepare_stage(
 ) -> Stage:
     """Segment, extract features, run the reference, and count the truth of every segment."""
     run = annotate_folders(*folders, out, settings, resources)
-    videos, images = find_run_truth(run, readers)
+    videos, images = find_run_truth(run, readers, len(run))  # of the bags that voted
     truth = {index: count_video(run, index, frames) for index, frames in videos.items()}
     truth |= {index: count_image(run, index, read()) for index, read in images.items()}
     truth = dict(sorted(truth.items()))

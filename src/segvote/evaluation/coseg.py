@@ -56,12 +56,13 @@ def measure_coseg(
     data, results = DATASETS["coseg"](path, class_name), []
     for name in data.classes:
         folder = Path(out) / name
-        found = link_class(data, name, folder / "images", 1, max_items)
-        if found.n_items:
+        class_folders = link_class(data, name, folder / "images", 1, max_items)
+        if class_folders.n_items:
             steps = replace(resources, progress=partial(report_class, resources.progress, name))
-            run = annotate_folders(*found.folders, folder / "run", settings or Settings(), steps)
+            run = annotate_folders(*class_folders.folders, folder / "run", settings or Settings(), steps)
             pairs = [
-                (run.read_mask(index), read().mask) for index, read in find_run_truth(run, found.readers)[1].items()
+                (run.read_mask(index), read().mask)
+                for index, read in find_run_truth(run, class_folders.readers)[1].items()
             ]
             results.append(measure_class(name, [(mask, truth) for mask, truth in pairs if truth is not None]))
     if not results:

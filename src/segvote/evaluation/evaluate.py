@@ -104,7 +104,7 @@ class Evaluation:
 
     @property
     def instances(self) -> InstanceCounts | None:
-        """Of all images together; None where no truth is a mask."""
+        """Ranking over all images together; None where no truth is a mask."""
         known = [image.instances for image in self.images if image.instances is not None]
         return sum_instances(known) if known else None
 
@@ -148,12 +148,12 @@ class Evaluation:
 
     def _measure_detections(self) -> dict[str, Any]:
         """Single objects as a detector is judged."""
-        found = [image.detections for image in self.images if image.detections is not None]
+        detections = [image.detections for image in self.images if image.detections is not None]
         return {
-            "instance_ap50": measure_instance_ap(found),
-            "instance_ap": measure_mean_ap(found),
-            "count_error": measure_count_error(found),
-            "box_iou": _average(one.box_iou for one in found),
+            "instance_ap50": measure_instance_ap(detections),
+            "instance_ap": measure_mean_ap(detections),
+            "count_error": measure_count_error(detections),
+            "box_iou": _average(one.box_iou for one in detections),
         }
 
     def _measure_videos(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def evaluate_run(
         result, counted[index] = measure()
         results.append(result)
     criterion = "box" if any(isinstance(one, BoxedSegments) for one in counted.values()) else "mask"
-    scores = [run.votes["scores"][run.get_slice(index)] for index in counted]
+    scores = [run.read_scores(index) for index in counted]
     ranking = rank_segments(scores, list(counted.values()))
     ious = np.array([result.iou for result in results])
     return Evaluation(results, ranking, threshold, criterion, measure_extents(run, counted, threshold, ious))
@@ -210,13 +210,13 @@ def evaluate_run(
 def measure_extents(
     run: Run, counted: Mapping[int, CountedTruth], threshold: float, chosen_ious: np.ndarray
 ) -> list[ExtentResult]:
-    """CorLoc and mean IoU at every extent; nothing for runs with videos or without extents.
+    """CorLoc and mean IoU at every extent; nothing for runs with videos, without extents, or on a sample.
 
     Those of the run's own extent are by `chosen_ious` of its masks, the others by whole segments. `counted` is the
     truth by the number of its image, counted per segment.
     """
     results = []
-    for level, selected in enumerate(list_selections(run), start=1):
+    for level, selected in enumerate([] if run.record.predicted else list_selections(run), start=1):
         ious = measure_ious([one.measure(selected[run.get_slice(index)]) for index, one in counted.items()])
         is_chosen = level == run.extent
         ious = chosen_ious if is_chosen else ious
@@ -241,14 +241,14 @@ def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth])
 
 def _measure_image(run: Run, index: int, read: TruthReader, divisions: Divisions) -> tuple[ImageResult, CountedTruth]:
     # The mask on disk, not the decisions: the user may have corrected it pixel by pixel.
-    mask, name, truth = run.read_mask(index), run.bags[index].name, read()
+    mask, name, truth = run.read_mask(index), run.all_bags[index].name, read()
     counted = count_image(run, index, truth)
     limit = float(measure_ious([measure_limit(counted)])[0])
     if truth.mask is None:
         boxes = truth.boxes if truth.boxes is not None else np.empty((0, 4))
         return ImageResult(name, measure_box_overlap(mask, boxes), limit), counted
     instances = label_instances(mask, divisions.get((name, run.settings.label), ()), run.drawing.objects)
-    scores = score_objects(run, index, instances) - run.bags[index].threshold
+    scores = score_objects(run, index, instances) - run.all_bags[index].threshold
     mask, instances = (resize_labels(one, truth.mask.shape) for one in (mask, instances))  # type: ignore[arg-type]
     result = ImageResult(
         name,
@@ -264,7 +264,7 @@ def _measure_image(run: Run, index: int, read: TruthReader, divisions: Divisions
 
 def _measure_video(run: Run, index: int, frames: Mapping[str, TruthReader]) -> tuple[ImageResult, CountedTruth]:
     """Compare the frame masks of a video with masks by the stems of their frames, one frame in memory at a time."""
-    bag, ious, common, union = run.bags[index], [], 0, 0
+    bag, ious, common, union = run.all_bags[index], [], 0, 0
     counted = count_video(run, index, frames)  # which refuses boxes
     for stem, read in frames.items():
         truth = read().mask

@@ -50,7 +50,7 @@ def vote_twice(table: SegmentTable, votes: np.ndarray, share: float) -> np.ndarr
 
 
 def _select_own(table: SegmentTable, votes: np.ndarray, voter: str, n_matched: int) -> np.ndarray:
-    """By the threshold that the voter's own paper gives."""
+    """Select by the threshold that the voter's own paper gives."""
     if voter == "crane":
         return _select_count(table, votes, n_matched)
     if voter == "scda":
@@ -61,7 +61,7 @@ def _select_own(table: SegmentTable, votes: np.ndarray, voter: str, n_matched: i
 
 
 def _select_component(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
-    """Of the segments above their image's mean (weighted by area), the connected component of largest area."""
+    """Select the largest connected component of the segments above their image's mean (weighted by area)."""
     selected = np.zeros(len(votes), dtype=bool)
     bags = table.bags[table.edges[:, 0]]
     for index in np.flatnonzero(table.bag_labels):

@@ -92,13 +92,13 @@ def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> 
 
 def count_image(run: Run, index: int, truth: Truth) -> CountedTruth:
     """The truth of an image of a run, counted per segment."""
-    bag = run.bags[index]
+    bag = run.all_bags[index]
     return count_segments(run.read_segments(index)["labels"], truth, (bag.height, bag.width))
 
 
 def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> CountedTruth:
     """The truth of a video by the stems of its frames, counted per segment; segments are carried to all frames."""
-    bag, source = run.bags[index], run.find_source(index)
+    bag, source = run.all_bags[index], run.find_source(index)
     keys = KeyFrames.open(run.folder, bag.segments, bag.features)
     frames = zip(list_frame_stems(source, keys.arrays["frame_indices"]), carry_frames(keys, source), strict=True)
     carried = ((stem, one.labels) for stem, one in frames if stem in truth)
@@ -113,12 +113,12 @@ def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> Count
 
 
 def find_run_truth(
-    run: Run, readers: Mapping[str, TruthReader]
+    run: Run, readers: Mapping[str, TruthReader], n_bags: int | None = None
 ) -> tuple[dict[int, dict[str, TruthReader]], dict[int, TruthReader]]:
-    """The truth of the *with* bags by their numbers: of videos by the stems of their frames, and of images."""
+    """The truth of the *with* bags, of the first `n_bags`, by number: of videos by stems of frames, and of images."""
     videos: dict[int, dict[str, TruthReader]] = {}
     images: dict[int, TruthReader] = {}
-    for index, bag in enumerate(run.bags):
+    for index, bag in enumerate(run.all_bags[:n_bags]):
         if bag.bag_label != WITH:
             continue
         if bag.n_frames:
@@ -135,7 +135,7 @@ def find_run_truth(
 
 
 def _find_video_truth(run: Run, index: int, readers: Mapping[str, TruthReader]) -> dict[str, TruthReader]:
-    source, name = run.find_source(index), run.bags[index].name
+    source, name = run.find_source(index), run.all_bags[index].name
     stems = list_frame_stems(source, run.read_segments(index)["frame_indices"])
     folder = name if source.is_dir() else name.rsplit(".", 1)[0]
     return {stem: reader for stem in stems if (reader := find_truth(readers, f"{folder}/{stem}.png"))}

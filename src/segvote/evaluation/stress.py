@@ -177,11 +177,11 @@ def _get_draw(
     except SegvoteError:  # there is none, or it is damaged
         pass
     try:
-        found = _measure_draw(stage, point, settings, draw, threshold)
+        outcome = _measure_draw(stage, point, settings, draw, threshold)
     except Exception as error:  # the reason goes into the table
         return replace(point, reason=format_reason(error))
-    write_json(path, asdict(found), indent=None)
-    return found
+    write_json(path, asdict(outcome), indent=None)
+    return outcome
 
 
 def _measure_draw(stage: Stage, point: StressPoint, settings: Settings, draw: int, threshold: float) -> StressPoint:

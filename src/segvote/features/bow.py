@@ -2,8 +2,8 @@
 
 Words are the centres of k-means over dense SIFT descriptors of the run's own images. A descriptor belongs to the
 segment under its centre; a descriptor without contrast is no word. A histogram has length one, because the length of
-plain counts is the size of the segment, which misleads every voter (docs/voters.md). A segment without words keeps a
-zero vector.
+plain counts is the size of the segment, which misleads every voter (docs/research/measurements.md). A segment without
+words keeps a zero vector.
 
 Dense SIFT is Lowe's descriptor on a regular grid at several scales, all windows of a scale in one filtering. Gradients
 are split into eight orientation planes; a triangular window over a plane is, at every pixel, the value of one spatial

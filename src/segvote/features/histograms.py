@@ -70,7 +70,7 @@ def _find_nodes(values: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.n
 RADII = (1, 2, 4)
 N_PATTERNS = 59
 CIRCLE = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))  # rows and columns, in radii
-# Of each code of eight bits: changes around the circle, and its word.
+# For each code of eight bits: changes around the circle, and its word.
 N_CHANGES = np.array([(code ^ ((code >> 1) | (code & 1) << 7)).bit_count() for code in range(256)])
 WORDS = np.where(N_CHANGES <= 2, np.cumsum(N_CHANGES <= 2) - 1, N_PATTERNS - 1).astype(np.uint8)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -61,9 +62,27 @@ class Bag:
         return is_video(self.path)
 
 
-def list_bags(with_folder: Path, without_folder: Path, settings: Settings = Settings()) -> list[Bag]:
-    """All images and videos of the two folders, *with* first, each sorted by name; none may be in both."""
-    bags = list_all_bags(with_folder, without_folder, settings)
+@dataclass(frozen=True)
+class Source:
+    """A file, or a folder of frames, whose bags are to be listed, and the folder below which it lies."""
+
+    bag_label: str
+    folder: Path
+    path: Path
+
+
+# From sources to their bags, in the same order.
+Lister = Callable[[Sequence[Source]], Iterable[Iterable[Bag]]]
+
+
+def list_bags(
+    with_folder: Path, without_folder: Path, settings: Settings = Settings(), lister: Lister | None = None
+) -> list[Bag]:
+    """All images and videos of the two folders, *with* first, each sorted by name; none may be in both.
+
+    `lister` replaces `list_source`, which reads every file.
+    """
+    bags = list_all_bags(with_folder, without_folder, settings, lister)
     with_names = {bag.digest: bag.name for bag in bags if bag.bag_label == WITH and bag.digest}
     shared = [
         (with_names[bag.digest], bag.name) for bag in bags if bag.bag_label == WITHOUT and bag.digest in with_names
@@ -74,7 +93,9 @@ def list_bags(with_folder: Path, without_folder: Path, settings: Settings = Sett
     return bags
 
 
-def list_all_bags(with_folder: Path, without_folder: Path, settings: Settings = Settings()) -> list[Bag]:
+def list_all_bags(
+    with_folder: Path, without_folder: Path, settings: Settings = Settings(), lister: Lister | None = None
+) -> list[Bag]:
     """As `list_bags`, with images that are in both folders."""
     _check_folder(with_folder)
     _check_folder(without_folder)
@@ -83,13 +104,31 @@ def list_all_bags(with_folder: Path, without_folder: Path, settings: Settings = 
         raise BadInputError(f"*with* and *without* are the same folder, {one}; sort the images into two folders")
     if one in other.parents or other in one.parents:
         raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
-    return [*_list_folder(WITH, with_folder, settings), *_list_folder(WITHOUT, without_folder, settings)]
+    lister = lister or partial(map, partial(list_source, settings))
+    folders = (WITH, with_folder), (WITHOUT, without_folder)
+    return [bag for bag_label, folder in folders for bag in _list_folder(bag_label, folder, settings, lister)]
 
 
 def list_unsorted_bags(folder: Path, settings: Settings = Settings()) -> list[Bag]:
     """All images and videos of a folder of unknown content: no bag label, none in their names."""
+    return list(map(hash_bag, list_unread_bags(folder, settings)))
+
+
+def list_unread_bags(folder: Path, settings: Settings = Settings()) -> list[Bag]:
+    """As `list_unsorted_bags`, without the digests, for which every file is read; see `hash_bag`."""
     _check_folder(folder)
-    return [replace(bag, name=bag.name.removeprefix("/")) for bag in _list_folder("", folder, settings)]
+    lister = partial(map, partial(_list_source, settings))
+    return [replace(bag, name=bag.name.removeprefix("/")) for bag in _list_folder("", folder, settings, lister)]
+
+
+def hash_bag(bag: Bag) -> Bag:
+    """The bag with the digest of its content, or with a problem where it cannot be read."""
+    if bag.problem:
+        return bag
+    try:
+        return replace(bag, digest=hash_video(bag.path))
+    except UnreadableImageError as error:
+        return replace(bag, problem=str(error))
 
 
 def _check_folder(folder: Path) -> None:
@@ -100,7 +139,7 @@ def _check_folder(folder: Path) -> None:
         raise BadInputError(f"expected a folder of images, but {folder} was written by segvote; give your own images")
 
 
-def _list_folder(bag_label: str, folder: Path, settings: Settings) -> list[Bag]:
+def _list_folder(bag_label: str, folder: Path, settings: Settings, lister: Lister) -> list[Bag]:
     """All bags of a folder, sorted by name; a folder without any is an error that names the files there."""
     for name, value, known in (("pages", settings.pages, PAGES), ("window", settings.window, WINDOWS)):
         if value not in known:
@@ -111,16 +150,25 @@ def _list_folder(bag_label: str, folder: Path, settings: Settings) -> list[Bag]:
             f"no images in {folder}: {describe_found(count_extensions(folder))}; expected JPEG, PNG, WebP, BMP, TIFF "
             "or GIF files, or videos, nested folders too"
         )
-    found = [bag for path in paths for bag in _list_file(bag_label, folder, path, settings)]
-    bags = sorted(found, key=lambda bag: bag.name)
+    found = lister([Source(bag_label, folder, path) for path in paths])
+    bags = sorted((bag for some in found for bag in some), key=lambda bag: bag.name)
     # Pictures of unsupported formats are reported like unreadable images: once for each format.
     for kind, reason in describe_skipped(count_extensions(folder)).items():
         bags.append(Bag(f"{bag_label}/{kind}", bag_label, folder / kind, "", f"{folder}: {reason}"))
     return bags
 
 
-def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> Iterator[Bag]:
+def list_source(settings: Settings, source: Source) -> list[Bag]:
     """The bag of a file or of a folder of frames; one for each page of a stack where all are asked for."""
+    return list(map(hash_bag, _list_source(settings, source)))
+
+
+def _list_source(settings: Settings, source: Source) -> Iterator[Bag]:
+    """As `list_source`, without the digests."""
+    return _list_file(source.bag_label, source.folder, source.path, settings)
+
+
+def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> Iterator[Bag]:
     is_stack = path.suffix.lower() in TIFF_EXTENSIONS and not is_video(path)
     n_pages = count_pages(path) if is_stack else 1
     pages = [path]
@@ -136,7 +184,4 @@ def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> 
         if page.suffix.lower() in ANIMATED_EXTENSIONS and not is_video(page) and (n_frames := count_frames(page)) > 1:
             warning = f"{path}: only the first frame of {n_frames} was read; save the frames as pictures or a video"
         source = page if is_video(page) else choose_window(page, settings.window)
-        try:
-            yield Bag(name, bag_label, source, hash_video(source), warning=warning)
-        except UnreadableImageError as error:
-            yield Bag(name, bag_label, source, "", str(error))
+        yield Bag(name, bag_label, source, "", warning=warning)

@@ -50,8 +50,8 @@ class CvatFunction:
         pixels = np.asarray(image.convert("RGB"))
         shapes = []
         for number, predictor in enumerate(self._predictors.values(), start=1):
-            found, mask = predictor.judge(pixels)
-            if found.probability < (context.conf_threshold or 0.0):
+            prediction, mask = predictor.judge(pixels)
+            if prediction.probability < (context.conf_threshold or 0.0):
                 continue
             objects = list_objects(mask, predictor.model.drawing.objects)
             if context.conv_mask_to_poly:

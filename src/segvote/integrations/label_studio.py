@@ -102,8 +102,8 @@ def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tup
     """
     results, probabilities = [], [0.0]
     for label, predictor in predictors.items():
-        found, mask = predictor.judge(image)
-        probabilities.append(found.probability)
+        prediction, mask = predictor.judge(image)
+        probabilities.append(prediction.probability)
         for one in list_objects(mask, predictor.model.drawing.objects) if mask.any() else ():
             result = {
                 "from_name": names[0],
@@ -112,7 +112,7 @@ def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tup
                 "original_height": one.shape[0],
                 "original_width": one.shape[1],
                 "image_rotation": 0,
-                "score": found.probability,
+                "score": prediction.probability,
                 "value": {"brushlabels": [label], "format": "rle", "rle": encode_brush(one)},
             }
             results.append(result)

@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.objects import fetch_placeholder
 from segvote.io.picture_formats import BITS, PictureView, list_formats, split_view
 
 MAX_PIXELS = 100_000_000
@@ -64,6 +65,7 @@ def open_picture(path: Path | str, max_pixels: int = MAX_PIXELS) -> Iterator[Ima
 
 def check_regular_file(path: Path) -> None:
     """Raise `UnreadableImageError` unless `path` is a regular file with at least one byte."""
+    fetch_placeholder(path)
     try:
         status = path.stat()
     except OSError as error:

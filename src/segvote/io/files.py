@@ -22,6 +22,7 @@ from filelock import AcquireReturnProxy, FileLock, Timeout
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnwritableFileError
 from segvote.io.names import PERCENT
+from segvote.io.objects import fetch_placeholder
 
 _PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
 _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # long enough not to match files of other programs
@@ -37,6 +38,7 @@ def open_regular(path: Path | str) -> io.BufferedReader:
 
     Reading a pipe may block, a device may have no end.
     """
+    fetch_placeholder(Path(path))
     descriptor = os.open(path, os.O_RDONLY | _NO_WAIT | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

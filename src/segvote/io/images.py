@@ -50,7 +50,7 @@ def list_images(folder: Path | str, extensions: Container[str] | None = None) ->
         raise BadInputError(
             f"expected a folder of images, got {folder}, which is {'a file' if folder.exists() else 'absent'}"
         )
-    found: list[Path] = []
+    paths: list[Path] = []
     visited = set()
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse_unlisted):
         if (identity := _identify(root)) in visited or (root != str(folder) and is_own_folder(root)):
@@ -59,12 +59,12 @@ def list_images(folder: Path | str, extensions: Container[str] | None = None) ->
         visited.add(identity)
         # Real folders first: a link to one of them must not take its place in the listing.
         folders[:] = sorted(_list_visible(folders), key=lambda name: (os.path.islink(os.path.join(root, name)), name))
-        found += [
+        paths += [
             Path(root, name)
             for name in _list_visible(files)
             if os.path.splitext(name)[1].lower() in (extensions or list_readable_extensions())
         ]
-    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+    return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
 
 
 def _identify(folder: str) -> tuple[int, int] | str:

@@ -39,7 +39,7 @@ def encode_name(name: str) -> str:
     """
     if _FIND_ODD.search(name) is None:
         return name
-    steps = _FIND_ENCODED.sub(lambda found: _percent(found[0]), name).split("/")
+    steps = _FIND_ENCODED.sub(lambda match: _percent(match[0]), name).split("/")
     return "/".join(shorten_step(step, MAX_STEP) for step in steps)
 
 
@@ -50,28 +50,28 @@ def encode_names(names: Iterable[str], foldable: bool = False) -> dict[str, str]
     that files of these names can lie in one folder on disks of macOS and Windows.
     """
     names = list(names)
-    taken, found = set(names), {}
+    taken, outside_names = set(names), {}
     for name in names:
         outside = encode_name(name)
         while outside != name and outside in taken:
             outside = _add_tilde(outside)
         taken.add(outside)
-        found[name] = outside
-    return _tell_apart(found) if foldable else found
+        outside_names[name] = outside
+    return _tell_apart(outside_names) if foldable else outside_names
 
 
-def _tell_apart(found: dict[str, str]) -> dict[str, str]:
+def _tell_apart(outside_names: dict[str, str]) -> dict[str, str]:
     """Put a tilde behind all but the first of names that such a disk does not distinguish, folders included."""
-    taken = {fold_name(str(folder)) for name in found.values() for folder in PurePosixPath(name).parents}
-    known = taken | {fold_name(outside) for outside in found.values()}
-    for name, outside in found.items():
+    taken = {fold_name(str(folder)) for name in outside_names.values() for folder in PurePosixPath(name).parents}
+    known = taken | {fold_name(outside) for outside in outside_names.values()}
+    for name, outside in outside_names.items():
         if fold_name(outside) in taken:
             while fold_name(outside) in known:
                 outside = _add_tilde(outside)
             known.add(fold_name(outside))
         taken.add(fold_name(outside))
-        found[name] = outside
-    return found
+        outside_names[name] = outside
+    return outside_names
 
 
 def _add_tilde(name: str) -> str:

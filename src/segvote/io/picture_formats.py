@@ -17,8 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, features
-
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the like, which start other programs
 IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 N_NAMED = 6  # kinds of other files that are named
@@ -37,6 +35,8 @@ OTHER_FORMATS = {
 @functools.cache
 def _register(name: str) -> bool:
     """Whether Pillow reads one of the other formats; the plugin is loaded."""
+    from PIL import Image, features  # not with the names of formats, which the list of commands needs
+
     if name == "HEIF" and importlib.util.find_spec("pillow_heif") is not None:
         importlib.import_module("pillow_heif").register_heif_opener()
         return name in Image.OPEN
@@ -57,11 +57,11 @@ def list_readable_extensions() -> frozenset[str]:
 
 def count_extensions(folder: Path) -> Counter[str]:
     """Extension, in lower case, to the number of files below a folder that have it; hidden ones do not count."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for _, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found.update(os.path.splitext(name)[1].lower() for name in files if not name.startswith("."))
-    return found
+        counts.update(os.path.splitext(name)[1].lower() for name in files if not name.startswith("."))
+    return counts
 
 
 def describe_skipped(counts: Mapping[str, int]) -> dict[str, str]:
@@ -130,7 +130,7 @@ def split_view(path: Path) -> tuple[Path, PictureView]:
 
 def split_name(path: Path) -> tuple[Path, PictureView]:
     """As `split_view`, for a name that need not be that of a file here."""
-    found = _VIEW.fullmatch(path.stem)
-    if found is None or found["page"] is found["window"] is None:
+    view = _VIEW.fullmatch(path.stem)
+    if view is None or view["page"] is view["window"] is None:
         return path, PictureView()
-    return path.with_name(found["stem"] + path.suffix), PictureView(found["page"] or "", found["window"] or BITS)
+    return path.with_name(view["stem"] + path.suffix), PictureView(view["page"] or "", view["window"] or BITS)

@@ -48,11 +48,11 @@ def _read_density(picture: Image.Image) -> tuple[float, float] | None:
 
 
 def _read_tiff(tags: dict[int, object]) -> tuple[float, float] | None:
-    """By the unit of the tags, or that of ImageJ's description."""
+    """Pixel size by the unit of the tags, or that of ImageJ's description."""
     try:
         across, down = (float(tags[tag]) for tag in (X_RESOLUTION, Y_RESOLUTION))  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
-    found = re.search(r"^unit=(\S+)", str(tags.get(DESCRIPTION, "")), re.MULTILINE)
-    unit = IMAGEJ_UNITS.get(found[1].lower()) if found else TIFF_UNITS.get(tags.get(UNIT, 2))  # type: ignore[call-overload]
+    unit_line = re.search(r"^unit=(\S+)", str(tags.get(DESCRIPTION, "")), re.MULTILINE)
+    unit = IMAGEJ_UNITS.get(unit_line[1].lower()) if unit_line else TIFF_UNITS.get(tags.get(UNIT, 2))  # type: ignore[call-overload]
     return None if unit is None or not across > 0 or not down > 0 else (unit / across, unit / down)

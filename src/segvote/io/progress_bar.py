@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -19,7 +20,7 @@ def draw_progress(check: Callable[[], None] = lambda: None, console: Console | N
     `check` is called with every report; it may raise.
     """
     console = console or Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):
+    if not _can_draw(console):
         yield lambda step, done, total: check()
         return
     columns = SpinnerColumn(), TextColumn("{task.description:22}"), BarColumn(), MofNCompleteColumn()
@@ -35,6 +36,11 @@ def draw_progress(check: Callable[[], None] = lambda: None, console: Console | N
             bar.update(tasks[step], completed=done, total=total)  # type: ignore[arg-type]
 
         yield report
+
+
+def _can_draw(console: Console) -> bool:
+    """Whether bars can be redrawn in place: without ipywidgets, rich writes a warning into the cell at every step."""
+    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
 
 
 @contextlib.contextmanager

@@ -79,9 +79,9 @@ def convert_record(
         if hasattr(kind, "__dataclass_fields__"):
             return kind(**msgspec.structs.asdict(msgspec.convert(data, _make_schema(kind))))  # type: ignore[arg-type]
         return msgspec.convert(data, kind, strict=strict)
-    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as found:  # the last for half a character
-        message = " ".join(str(found).split()).replace(" - at `$", " at `")
-        raise error(f"{where}: {message[:1].lower()}{message[1:MAX_MESSAGE]}; {advice}") from found
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as cause:  # the last for half a character
+        message = " ".join(str(cause).split()).replace(" - at `$", " at `")
+        raise error(f"{where}: {message[:1].lower()}{message[1:MAX_MESSAGE]}; {advice}") from cause
 
 
 @cache

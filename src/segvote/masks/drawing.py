@@ -27,7 +27,7 @@ WAYS = {
 # Longest side, in pixels, at which outlines are drawn; masks of larger photographs are enlarged from there.
 DRAWN_SIZE = 1600
 
-# Gives the image, (h, w, 3) uint8, its longer side at most so many pixels.
+# Gives the image, (h, w, 3) uint8, its longer side at most a given number of pixels.
 PictureReader = Callable[[int], np.ndarray]
 
 
@@ -37,11 +37,11 @@ class Drawing:
 
     way: str  # regions, lines or segments
     reason: str = ""  # for the report
-    # Of lines, see `segvote.masks.lines.draw_lines`.
+    # For lines, see `segvote.masks.lines.draw_lines`.
     filter: LineFilter = FILTERS[0]
     low: float = 0.0
     high: float = 0.0
-    # Of regions, see `segvote.masks.pieces`: the area-weighted median of their pieces, as a share of the image.
+    # For regions, see `segvote.masks.pieces`: the area-weighted median of their pieces, as a share of the image.
     typical_piece: float = 0.0
     # What the single objects of a mask are: one, touching or pieces, see `segvote.masks.objects`.
     objects: str = "pieces"

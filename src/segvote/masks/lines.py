@@ -178,9 +178,9 @@ def choose_filter(negative: np.ndarray, selected: Sequence[np.ndarray]) -> tuple
     Responses are counts (n_filters, n_steps) of `count_responses`: of all *without* images, and of the selected
     segments of each *with* image, which have equal weight.
     """
-    sound, found = measure_tails(negative), np.mean([measure_tails(counts) for counts in selected], axis=0)
-    lows, highs = (_find_lowest(sound <= share * found) for share in FALSE_SHARES)
-    shares = found[np.arange(len(found)), highs]
+    sound, tails = measure_tails(negative), np.mean([measure_tails(counts) for counts in selected], axis=0)
+    lows, highs = (_find_lowest(sound <= share * tails) for share in FALSE_SHARES)
+    shares = tails[np.arange(len(tails)), highs]
     best = int(shares.argmax())
     return FILTERS[best], lows[best] / STEPS_PER_UNIT, highs[best] / STEPS_PER_UNIT, float(shares[best])
 

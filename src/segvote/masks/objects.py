@@ -26,7 +26,7 @@ NECK = 0.2
 SPLIT_PIXELS = 2**17
 # A cluster is a piece whose parts have at least this solidity, and more than the piece by at least this much.
 MIN_SOLIDITY, MIN_GAIN = 0.9, 0.05
-# Objects of a run touch if its images have at least so many in the mean, and at least this share of its object area,
+# Objects of a run touch if its images have at least this many on average, and at least this share of its object area,
 # and of its objects, lies in clusters.
 MIN_OBJECTS, MIN_CLUSTERED = 3.0, 0.15
 
@@ -50,14 +50,14 @@ def list_objects(mask: np.ndarray, objects: str) -> list[np.ndarray]:
 
 def split_pieces(pieces: np.ndarray) -> np.ndarray:
     """Pieces (h, w) int32 from 1, with touching objects as pieces of their own; the first keeps the number."""
-    found, n_objects = pieces.copy(), int(pieces.max(initial=0))
+    numbered, n_objects = pieces.copy(), int(pieces.max(initial=0))
     for number, box in enumerate(scipy.ndimage.find_objects(pieces), start=1):
         if box is None:
             continue
         parts = split_piece(pieces[box] == number)
-        found[box][parts > 1] = parts[parts > 1] + n_objects - 1
+        numbered[box][parts > 1] = parts[parts > 1] + n_objects - 1
         n_objects += int(parts.max()) - 1
-    return found
+    return numbered
 
 
 def split_piece(piece: np.ndarray) -> np.ndarray:

@@ -59,9 +59,9 @@ def fit_colours(lab: np.ndarray, mask: np.ndarray, chosen: np.ndarray) -> np.nda
         covariances[:, one] = products - means * means[:, one : one + 1]
     joint = _average(colours * values[..., None])[chosen] - means * mean[:, None]
     slopes = np.linalg.solve(covariances + NOISE * np.eye(3), joint[..., None])[..., 0]
-    found = np.zeros((*mask.shape, 4), dtype=np.float32)
-    found[chosen] = np.column_stack([slopes, mean - (slopes * (means + centre)).sum(axis=1)])
-    return found
+    lines = np.zeros((*mask.shape, 4), dtype=np.float32)
+    lines[chosen] = np.column_stack([slopes, mean - (slopes * (means + centre)).sum(axis=1)])
+    return lines
 
 
 def _average(values: np.ndarray) -> np.ndarray:

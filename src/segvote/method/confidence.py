@@ -26,7 +26,7 @@ from segvote.method.vote import Vote
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
 LOW, HIGH = 0.35, 0.68
-# Below this a second vote and a closer look are worth their time: deliberately higher than `HIGH`, which is a claim
+# Below this value a second vote and a closer look are tried: deliberately higher than `HIGH`, which is a claim
 # about mask quality.
 UNSURE = 0.75
 # From here on the mask of an image should be looked at.
@@ -42,7 +42,7 @@ FEW_FOR_FAIR, FEW_FOR_HIGH = 6, 10
 # Largest p-value of the permutation test for a run to be called fair, or high.
 P_VALUE_FOR_FAIR, P_VALUE_FOR_HIGH = 0.1, 0.05
 # Self-consistency, corrected by that of shuffled folders, below which a run is never called high: one in twenty random
-# folders has the smallest p-value. Of 192 random halves one passed all other checks, with .22; whole sets have .36 on.
+# folders has the smallest p-value (docs/research/measurements.md).
 GAIN_FOR_HIGH = 0.3
 # Mean cosine of the position maps of two images from which the selection lies at the same place; at most .69 on sixteen
 # sets of real images, of which some show their object in the middle.

@@ -1,8 +1,8 @@
 """How good is a selection? By the folder labels and the edges of the pictures, without masks.
 
 *Self-consistency*: selected segments have selected neighbours, others do not. *Outline contrast*: outlines follow
-edges. *Separability*: Otsu's two classes explain the scores. *Overlap* compares two selections. The *AUC* tells how
-well values of images separate the folders.
+edges. *Separability*: Otsu's two classes explain the scores. *Overlap* compares two selections. *Power* is how well
+values of images separate the folders.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from segvote.method.table import SegmentTable
+from segvote.numerics.auc import measure_auc
 from segvote.numerics.otsu import split_each
 
 # Part of each *without* image, the one with the most selected neighbours, that counts in self-consistency.
@@ -73,13 +74,6 @@ def measure_uncertainty(table: SegmentTable, scores: np.ndarray, selected: np.nd
             certainty[image] *= np.mean([measure_overlap(areas, other, own) for other in others])
     uncertainty[table.positive] = 1 - certainty
     return uncertainty
-
-
-def measure_auc(values: np.ndarray, positive: np.ndarray) -> float:
-    """Probability that the value of a *with* image exceeds that of a *without* image; ties count one half."""
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(positive, values))
 
 
 def measure_power(values: np.ndarray, positive: np.ndarray) -> float:

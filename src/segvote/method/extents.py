@@ -1,10 +1,10 @@
 """Nested selections of a vote, from the most distinctive part to the whole object.
 
-Two folders do not determine the extent: a face or a cat, a nucleus or a cell. So a vote ends in nested levels, of which
-you choose one. The inner levels cut the scores higher and lower (Otsu's thresholds for three classes beside the one for
-two). The outer levels grow by votes: a segment adjacent to the selection joins it when the share of its neighbours in
-other images that are selected, or adjacent to a selected segment of their own image, exceeds a bound; neighbours in
-*without* images count against it.
+Two folders do not determine the extent: a face or a cat, a nucleus or a cell. So a vote ends in nested extents, of
+which you choose one. The inner extents cut the scores higher and lower (Otsu's thresholds for three classes beside the
+one for two). The outer extents grow by votes: a segment adjacent to the selection joins it when the share of its
+neighbours in other images that are selected, or adjacent to a selected segment of their own image, exceeds a bound;
+neighbours in *without* images count against it.
 """
 
 from __future__ import annotations
@@ -20,34 +20,33 @@ from segvote.method.threshold import select_above, select_above_thresholds
 from segvote.numerics.otsu import split_in_three
 from segvote.selection import DEFAULT_EXTENT, Selection, apply_labels
 
-# Rounds of growth of each level beyond the three cuts.
+# Rounds of growth of each extent beyond the three cuts.
 GROWTH_ROUNDS = (1, 3, 8)
 N_LEVELS = 3 + len(GROWTH_ROUNDS)
-DEFAULT_LEVEL = DEFAULT_EXTENT
 # Share of neighbours from which an adjacent segment joins.
 GROWTH_BOUND = 0.8
-# Levels that are compared with the default, and the ratio of areas from which they are another answer.
-RIVAL_LEVELS = (1, 3, 4)
+# Extents that are compared with the default, and the ratio of areas from which they are another answer.
+RIVAL_EXTENTS = (1, 3, 4)
 HALF_MORE = 1.5
-# The level of a segment that is never selected.
+# The first extent of a segment that is never selected.
 NEVER = N_LEVELS + 1
 
 
 @dataclass(frozen=True)
 class Extents:
-    """Nested selections; level 1 is the tightest, `DEFAULT_LEVEL` that of the vote, `N_LEVELS` the widest."""
+    """Nested selections; extent 1 is the tightest, `DEFAULT_EXTENT` that of the vote, `N_LEVELS` the widest."""
 
-    levels: np.ndarray  # (n_segments,) uint8 first level that selects each segment; `NEVER` where none does
-    thresholds: np.ndarray  # (3, n_images) scores above which segments are selected at the levels 1 to 3
+    levels: np.ndarray  # (n_segments,) uint8 first extent that selects each segment; `NEVER` where none does
+    thresholds: np.ndarray  # (3, n_images) scores above which segments are selected at the extents 1 to 3
     shares: np.ndarray  # (n_segments,) share of neighbours by which a segment joined, in [0, 1]; 0 for the others
 
-    def select(self, level: int) -> np.ndarray:
-        """(n_segments,) bool: the selection at a level."""
-        return self.levels <= level
+    def select(self, extent: int) -> np.ndarray:
+        """(n_segments,) bool: the selection at an extent."""
+        return self.levels <= extent
 
 
 def find_extents(table: SegmentTable, selection: Selection, graph: sparse.csr_matrix | None) -> Extents:
-    """All levels of a selection; user labels hold at each of them.
+    """All extents of a selection; user labels hold at each of them.
 
     The graph (n_segments, n_segments) holds the votes by which adjacent segments join; without one none does.
     """
@@ -80,7 +79,7 @@ def _grow(
 
 
 def _find_thresholds(table: SegmentTable, selection: Selection) -> np.ndarray:
-    """(3, n_images) scores above which segments are selected at the levels 1 to 3, descending."""
+    """(3, n_images) scores above which segments are selected at the extents 1 to 3, descending."""
     cuts = np.tile(selection.thresholds, (3, 1))
     for image in map(int, np.flatnonzero(table.positive & ~selection.empty)):
         part = table.get_slice(image)
@@ -101,15 +100,15 @@ def find_ring(adjacent: sparse.csr_matrix, selected: np.ndarray) -> np.ndarray:
     return (adjacent @ selected.astype(np.float64) > 0) & ~selected
 
 
-def apply_levels(selection: Selection, extents: Extents, levels: np.ndarray | int) -> Selection:
-    """The selection at a level for all images, or at that of each (n_images,), with its thresholds and scores.
+def apply_extents(selection: Selection, extents: Extents, chosen: np.ndarray | int) -> Selection:
+    """The selection at an extent for all images, or at that of each (n_images,), with its thresholds and scores.
 
     Segments that joined by growth get a score between the threshold and the best score of their image, by their share.
     """
     n_images, images, scores = len(selection.thresholds), selection.images, selection.scores
-    levels = np.broadcast_to(np.asarray(levels), (n_images,))
-    thresholds = extents.thresholds[np.minimum(levels, 3) - 1, np.arange(n_images)]
-    own, cuts = levels[images], thresholds[images]
+    chosen = np.broadcast_to(np.asarray(chosen), (n_images,))
+    thresholds = extents.thresholds[np.minimum(chosen, 3) - 1, np.arange(n_images)]
+    own, cuts = chosen[images], thresholds[images]
     best = np.full(n_images, -np.inf)
     np.maximum.at(best, images, scores)
     above = np.maximum(best[images] - cuts, 1e-9)
@@ -119,7 +118,7 @@ def apply_levels(selection: Selection, extents: Extents, levels: np.ndarray | in
         thresholds=thresholds,
         scores=np.where(joined, np.maximum(scores, cuts + extents.shares * above), scores),
         selected=apply_labels(extents.levels <= own, selection.user_labels),
-        extent=levels,
+        extent=chosen,
     )
 
 
@@ -129,15 +128,15 @@ def find_open_extents(table: SegmentTable, extents: Extents, least_contrast: flo
     A nucleus in its cell, or the cell: two folders cannot tell which is meant. Outlines follow edges from
     `least_contrast` on, see `measure_outline_contrast`; nothing is plausible where the default itself does not.
     """
-    selections = {level: extents.select(level) for level in (DEFAULT_LEVEL, *RIVAL_LEVELS)}
-    areas = {level: float(table.areas[selected].sum()) for level, selected in selections.items()}
-    if measure_outline_contrast(table, selections[DEFAULT_LEVEL]) < least_contrast:
+    selections = {extent: extents.select(extent) for extent in (DEFAULT_EXTENT, *RIVAL_EXTENTS)}
+    areas = {extent: float(table.areas[selected].sum()) for extent, selected in selections.items()}
+    if measure_outline_contrast(table, selections[DEFAULT_EXTENT]) < least_contrast:
         return []
     return [
-        level
-        for level in RIVAL_LEVELS
-        if max(areas[level], areas[DEFAULT_LEVEL]) > HALF_MORE * min(areas[level], areas[DEFAULT_LEVEL])
-        and measure_outline_contrast(table, selections[level]) >= least_contrast
+        extent
+        for extent in RIVAL_EXTENTS
+        if max(areas[extent], areas[DEFAULT_EXTENT]) > HALF_MORE * min(areas[extent], areas[DEFAULT_EXTENT])
+        and measure_outline_contrast(table, selections[extent]) >= least_contrast
     ]
 
 
@@ -145,26 +144,26 @@ def find_open_extents(table: SegmentTable, extents: Extents, least_contrast: flo
 
 
 def select_unseen(
-    scores: np.ndarray, areas: np.ndarray, edges: np.ndarray, shares: np.ndarray, threshold: float, level: int
+    scores: np.ndarray, areas: np.ndarray, edges: np.ndarray, shares: np.ndarray, threshold: float, extent: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Selection (n_segments,) of an image never seen at a level, and the scores and threshold from which it follows.
+    """Selection (n_segments,) of an image never seen at an extent, and the scores and threshold from which it follows.
 
     Scores and areas are (n_segments,), edges (m, 2) pairs of adjacent segments. `shares` (n_segments,) are those of
-    training neighbours that are in the reach of the level, see `find_reach`. Segments above the threshold are selected
-    at the default level.
+    training neighbours that are in the reach of the extent, see `find_reach`. Segments above the threshold are selected
+    at the default extent.
     """
     low, high = split_in_three(scores, areas)
-    cut = (max(high, threshold), threshold, min(low, threshold))[min(level, 3) - 1]
+    cut = (max(high, threshold), threshold, min(low, threshold))[min(extent, 3) - 1]
     selected = select_above(scores, cut)
     adjacent, raised = join_adjacent(len(scores), edges), scores.copy()
-    for _ in range(GROWTH_ROUNDS[level - 4] if level > 3 else 0):
+    for _ in range(GROWTH_ROUNDS[extent - 4] if extent > 3 else 0):
         joined = find_ring(adjacent, selected) & (shares > GROWTH_BOUND)
         raised[joined] = np.maximum(scores[joined], cut + shares[joined] * max(float(scores.max()) - cut, 1e-9))
         selected = selected | joined
     return selected, raised, float(cut)
 
 
-def find_reach(levels: np.ndarray, edges: np.ndarray, level: int) -> np.ndarray:
-    """(n_segments,) bool: training segments selected at a level, by their first `levels`, or adjacent to one."""
-    selected = levels <= level
+def find_reach(levels: np.ndarray, edges: np.ndarray, extent: int) -> np.ndarray:
+    """(n_segments,) bool: training segments selected at an extent, by their first `levels`, or adjacent to one."""
+    selected = levels <= extent
     return selected | find_ring(join_adjacent(len(levels), edges), selected)

@@ -64,6 +64,7 @@ class VoteInputs:
     graph: sparse.csr_matrix  # (n_segments, n_segments) votes of the nearest segments of other bags; rows sum to one
     walk_graph: sparse.csr_matrix  # votes that are walked over: `graph`, except in a second vote
     params: VoteParams
+    classes: np.ndarray | None = None  # (n_images,) of `classify_held_out`
 
 
 @dataclass(frozen=True)

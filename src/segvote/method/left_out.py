@@ -1,4 +1,4 @@
-"""How well finished images are predicted when each is left out, and what that says of the other images.
+"""How well finished images are predicted when each is left out, and what follows for the other images.
 
 Overlaps count whole segments: the share of each segment that is object is known in a finished image.
 """

@@ -23,7 +23,7 @@ MOST_EXCLUDED = 0.25
 FEWEST_JUDGES = 20
 # The best part of an image that is judged: an object rarely fills more, and one odd segment should not decide.
 JUDGED_SHARE = 0.2
-# Weight of the classifier beside the votes: planted images were found best so.
+# Weight of the classifier beside the votes, chosen by how well planted images are found.
 CLASSIFIER_SHARE = 2 / 3
 CLASSIFIER_FOLDS = 10
 # No single opinion may outweigh the other by more than this many distances between the folders.
@@ -36,13 +36,12 @@ NOT_APART = 1e-9
 NEAR_DUPLICATE = 0.7
 
 
-def measure_suspicion(table: SegmentTable, scores: np.ndarray) -> np.ndarray:
+def measure_suspicion(table: SegmentTable, scores: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     """(n_images,) similarity of each image to the other folder, in [0, 1]; one half is as like one as the other.
 
-    `scores` (n_segments,) are votes of other images only.
+    `scores` (n_segments,) are votes of other images only, `classes` (n_images,) those of `classify_held_out`.
     """
     opinions = [(1 - CLASSIFIER_SHARE, table.measure_top(scores, JUDGED_SHARE))]
-    classes = classify_held_out(table)
     if classes is not None:
         opinions.append((CLASSIFIER_SHARE, classes))
     weights = np.array([share * measure_power(values, table.positive) for share, values in opinions])

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
-from segvote.method.consistency import measure_uncertainty
+from segvote.method.consistency import measure_consistency, measure_uncertainty
 from segvote.method.cross_fit import leave_out_folds
 from segvote.method.hypotheses import Electorate, revote, select_seeded
 from segvote.method.inputs import check_user_labels
@@ -41,6 +41,8 @@ N_WIDTH_SAMPLES = 64
 ELSEWHERE = 0.3
 # Similarities below count as 0.
 LEAST = 0.01
+# Exponent of the ratio of self-consistencies by which a restart counts.
+RESTART_EXPONENT = 2
 # Segments of *without* images that the classifier of finished images learns from, at most about twice as many.
 MOST_WITHOUT = 4000
 
@@ -147,10 +149,11 @@ def teach(base: Vote, finished: np.ndarray, user_labels: np.ndarray | None = Non
     """The vote after some images were finished: the label of each of their segments is known, object or background.
 
     Three opinions are added up. *Restart*: a walk from the labels of the finished images, its selection voting like
-    that of any vote. *Classifier*: a logistic regression of labelled segments and *without* segments on the features of
-    a segment and the mean features of its adjacent segments. *Base*: the vote before, divided by the number of
-    finished images. On sixteen sets the sum was better than each of them and than the one that predicts finished images
-    best when they are left out: with a few images that choice is mostly noise (docs/research/measurements.md).
+    that of any vote, and counting by its self-consistency, see `weigh_restart`. *Classifier*: a logistic regression of
+    labelled segments and *without* segments on the features of a segment and the mean features of its adjacent
+    segments. *Base*: the vote before, divided by the number of finished images. On sixteen sets the sum was better than
+    each of them and than the one that predicts finished images best when they are left out: with a few images that
+    choice is mostly noise (docs/research/measurements.md).
 
     Parameters
     ----------
@@ -163,18 +166,34 @@ def teach(base: Vote, finished: np.ndarray, user_labels: np.ndarray | None = Non
     """
     labels = np.where(np.isnan(finished), check_user_labels(user_labels, len(base.table)), finished > 0.5)
     electorate = replace(base.electorate, user_labels=labels.astype(np.int8))
-    scorer, evidence = fit_taught(electorate, base.scorer, finished)
+    scorer, evidence = fit_taught(electorate, base.scorer, base.selection.selected, finished)
     return decide_vote(electorate, scorer, evidence, base.diagnostics)
 
 
-def fit_taught(electorate: Electorate, base: Scorer, finished: np.ndarray) -> tuple[Scorer, np.ndarray]:
-    """The scorer of `teach`, and the evidence (n_segments,) that it gives."""
+def fit_taught(
+    electorate: Electorate, base: Scorer, before: np.ndarray, finished: np.ndarray
+) -> tuple[Scorer, np.ndarray]:
+    """The scorer of `teach`, and the evidence (n_segments,) that it gives; `before` is the selection of the base."""
     table = electorate.inputs.table
     n_finished = len(np.unique(table.images[~np.isnan(finished)]))
-    restart, _ = fit_scorer(electorate, revote(electorate, select_seeded(electorate)))
+    restarted = revote(electorate, select_seeded(electorate))
+    restart, _ = fit_scorer(electorate, restarted)
     classifier = fit_classifier(table, electorate.user_labels, finished, ~electorate.excluded)
-    scorer = blend_scorers([restart, base], [1.0, 1 / max(n_finished, 1)], classifier)
+    weights = [weigh_restart(electorate, restarted, before), 1 / max(n_finished, 1)]
+    scorer = blend_scorers([restart, base], weights, classifier)
     return scorer, scorer.combine(table.X, electorate.graph, table.adjacency)
+
+
+def weigh_restart(electorate: Electorate, restarted: np.ndarray, before: np.ndarray) -> float:
+    """Weight of a restart, in [0, 1]: the square of its self-consistency over that of the vote before, at most 1.
+
+    A finished image that is not typical leads the walk to something that hardly repeats in other images. `restarted`
+    and `before` are the selections (n_segments,) bool.
+    """
+    table, graph = electorate.inputs.table, electorate.graph
+    voting = [selected & ~electorate.excluded for selected in (restarted, before)]
+    new, old = (measure_consistency(table, selected, graph @ selected.astype(np.float64)) for selected in voting)
+    return min(1.0, new / old) ** RESTART_EXPONENT if old > 0 else 1.0
 
 
 def fit_classifier(
@@ -215,7 +234,7 @@ def score_taught_held_out(base: Vote, taught: Vote, finished: np.ndarray, folds:
         left = replace(base.electorate, user_labels=np.where(out, np.int8(-1), labels))
         left = replace(left, excluded_images=left.excluded_images | images)
         before, _ = fit_scorer(left, selected & ~out)
-        scorer, _ = fit_taught(left, before, np.where(out, np.nan, finished))
+        scorer, _ = fit_taught(left, before, selected, np.where(out, np.nan, finished))
         scores[out] = scorer.combine(table.X[out], graph[out], table.adjacency[out][:, out])
     return scores - taught.scorer.threshold
 

@@ -28,7 +28,7 @@ from segvote.method.hypotheses import (
 )
 from segvote.method.inputs import check_user_labels
 from segvote.method.linear import fit_posterior
-from segvote.method.mislabelled import choose_excluded, measure_suspicion
+from segvote.method.mislabelled import choose_excluded, classify_held_out, measure_suspicion
 from segvote.method.prior import measure_connectivity
 from segvote.method.scorer import Scorer
 from segvote.method.table import SegmentTable
@@ -91,7 +91,8 @@ def vote(
     User labels (n_segments,) are -1 unknown, 0 background, 1 object; labelled segments vote with their label.
     """
     labels = check_user_labels(user_labels, len(table))
-    return repeat_vote(VoteInputs(table, graph, graph, params), measure_connectivity(table), labels)
+    inputs = VoteInputs(table, graph, graph, params, classify_held_out(table))
+    return repeat_vote(inputs, measure_connectivity(table), labels)
 
 
 def repeat_vote(inputs: VoteInputs, connectivity: np.ndarray, user_labels: np.ndarray) -> Vote:
@@ -99,7 +100,7 @@ def repeat_vote(inputs: VoteInputs, connectivity: np.ndarray, user_labels: np.nd
     table = inputs.table
     everyone = Electorate(inputs, connectivity, user_labels, np.zeros(table.n_images, dtype=bool))
     first = weigh_hypotheses(everyone)
-    suspicion = measure_suspicion(table, share_held_out(everyone, first.best))
+    suspicion = measure_suspicion(table, share_held_out(everyone, first.best), inputs.classes)
     electorate, hypotheses = _exclude_mislabelled(everyone, first, suspicion)
     return fit_vote(electorate, hypotheses.labels, hypotheses, suspicion)
 

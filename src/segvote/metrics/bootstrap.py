@@ -1,7 +1,8 @@
 """Percentile bootstrap over images: the interval of a mean, and of a paired difference with its p value.
 
-Images are drawn with replacement by a seeded generator: equal input gives equal intervals. For CorLoc pass
-``ious > threshold`` as values.
+Images are drawn with replacement by a seeded generator: equal input gives equal intervals, those of
+`scipy.stats.bootstrap`, which rejects a single image and knows no p value. For CorLoc pass ``ious > threshold`` as
+values.
 """
 
 from __future__ import annotations

@@ -54,11 +54,11 @@ def measure_pixel_agreement(mask: ArrayLike, truth: ArrayLike, tolerance: float 
     return _compare(mask & is_visible, is_object, tolerance)
 
 
-def _compare(found: NDArray[np.bool_], wanted: NDArray[np.bool_], tolerance: float) -> PixelAgreement:
-    if not found.any() or not wanted.any():
-        agrees = float(found.any() == wanted.any())
+def _compare(pixels: NDArray[np.bool_], wanted: NDArray[np.bool_], tolerance: float) -> PixelAgreement:
+    if not pixels.any() or not wanted.any():
+        agrees = float(pixels.any() == wanted.any())
         return PixelAgreement(agrees, agrees)
-    return PixelAgreement(measure_nearby(found, wanted, tolerance), measure_nearby(wanted, found, tolerance))
+    return PixelAgreement(measure_nearby(pixels, wanted, tolerance), measure_nearby(wanted, pixels, tolerance))
 
 
 def measure_nearby(pixels: NDArray[np.bool_], others: NDArray[np.bool_], tolerance: float) -> float:
@@ -86,5 +86,5 @@ def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = TOL
     In [0, 1]; 1 if neither has a boundary, 0 if only one has.
     """
     mask, is_object, is_visible = check_pair(mask, truth)
-    found = find_boundary(mask & is_visible, ~mask & is_visible)
-    return _compare(found, find_boundary(is_object, ~is_object & is_visible), tolerance).f
+    boundary = find_boundary(mask & is_visible, ~mask & is_visible)
+    return _compare(boundary, find_boundary(is_object, ~is_object & is_visible), tolerance).f

@@ -95,9 +95,9 @@ def measure_instance_ap(images: Sequence[Detections], threshold: float = 0.5) ->
     scores = np.concatenate([np.array(image.scores) for image in images])
     is_right = np.concatenate([np.array(image.ious) for image in images]) >= threshold
     is_right = is_right[np.argsort(-scores, kind="stable")]
-    found = np.cumsum(is_right)
-    precision = np.maximum.accumulate((found / np.arange(1, len(found) + 1))[::-1])[::-1]
-    places = np.searchsorted(found / n_true, RECALLS)
+    n_right = np.cumsum(is_right)
+    precision = np.maximum.accumulate((n_right / np.arange(1, len(n_right) + 1))[::-1])[::-1]
+    places = np.searchsorted(n_right / n_true, RECALLS)
     return float(np.append(precision, 0.0)[places.clip(max=len(precision))].mean())
 
 

@@ -37,9 +37,9 @@ def precision_recall(
     _check_ranking(scores, truth, weights)
     values, groups = np.unique(-scores, return_inverse=True)
     hits, misses = (np.cumsum(np.bincount(groups, weights * part).astype(float)) for part in (truth, 1 - truth))
-    found = hits + misses
+    totals = hits + misses
     # A group of weight zero at the top has found nothing yet, and nothing found is nothing wrong.
-    precision = np.divide(hits, found, out=np.ones_like(hits), where=found > 0)
+    precision = np.divide(hits, totals, out=np.ones_like(hits), where=totals > 0)
     recall = hits / hits[-1] if hits[-1] > 0 else np.zeros_like(hits)
     return precision, recall, -values
 

@@ -25,7 +25,7 @@ LISTS_PER_ROOT, TRAINING_PER_LIST, ROUNDS = 1.5, 32, 4
 WANTED_RECALL, N_SAMPLED = 0.97, 300
 # Lists searched, and candidates measured per neighbour wanted: the first pair with the wanted recall is used.
 EFFORTS = ((8, 2), (16, 3), (24, 4), (32, 5), (48, 6), (64, 9), (96, 12), (128, 18), (512, 18))
-# Fewer neighbours than this have as many candidates as so many would.
+# Lower bound on n_neighbors when the number of candidates is computed.
 LEAST_WANTED = 24
 # The implementation in faiss whose results do not depend on the number of queries or threads.
 ONE_BY_ONE = 13
@@ -112,8 +112,8 @@ def _search_lists(
     squared, indices = keep_nearest(asked, voters, candidates, k)
     # Where the lists have too few voters of other bags, all voters are looked at.
     for part in split_numbers(np.flatnonzero(indices[:, -1] < 0), N_SAMPLED):
-        found = search_all(asked[part], voters, k, bags and (bags[0][rows[part]], bags[1]))
-        squared[part], indices[part] = keep_nearest(asked[part], voters, found, k)
+        nearest = search_all(asked[part], voters, k, bags and (bags[0][rows[part]], bags[1]))
+        squared[part], indices[part] = keep_nearest(asked[part], voters, nearest, k)
     return squared, indices
 
 
@@ -136,7 +136,7 @@ def search_all(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | Non
     return np.where(np.isfinite(nearest), indices, -1)
 
 
-def _count_found(true: np.ndarray, found: np.ndarray) -> float:
-    """Part of the true neighbours, row by row, that are among the found ones."""
-    hits = [np.isin(one[one >= 0], other) for one, other in zip(true, found, strict=True)]
+def _count_found(true: np.ndarray, indices: np.ndarray) -> float:
+    """Part of the true neighbours, row by row, that are among `indices`."""
+    hits = [np.isin(one[one >= 0], other) for one, other in zip(true, indices, strict=True)]
     return float(np.concatenate(hits).mean()) if any(map(len, hits)) else 1.0

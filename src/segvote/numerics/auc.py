@@ -1,4 +1,8 @@
-"""Area under the ROC curve, by ranks."""
+"""Area under the ROC curve, by ranks.
+
+A sum of ranks is exact, so that equal orders have equal areas; scikit-learn's `roc_auc_score` adds up trapezoids, whose
+rounding would choose between equal columns.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ PAIRS_PER_BLOCK = 16384
 LARGEST_EXPONENT = 104.0
 # Float32 products know d^2 to about this fraction of the largest squared norm.
 PRODUCT_ERROR = 4e-7
-# An error of the exponent below this is not worth recomputing the pair.
+# Pairs with a smaller error of the exponent are not recomputed.
 EXPONENT_ERROR = 1e-4
 
 

@@ -29,8 +29,8 @@ from segvote.numerics.points import (
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096
-# Bags of at least so many segments, such as videos, are searched one by one, in the rows before and behind them: three
-# times as fast. Smaller ones are searched together, and candidates of the query's own bag are dropped.
+# Bags with at least this many segments, such as videos, are searched one by one, in the rows before and behind them:
+# three times as fast. Smaller ones are searched together, and candidates of the query's own bag are dropped.
 LEAST_RUN = 1000
 # Up to here the exact search takes seconds on two cores.
 EXACT_PAIRS = 25_000**2
@@ -86,10 +86,10 @@ def search_neighbours(
     if n_voters == 0 or n_queries == 0:
         return Neighbours(np.full((n_queries, k), np.inf), np.full((n_queries, k), -1, dtype=np.int64), n_voters)
     bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
-    found = None
+    approximate = None
     if n_queries * n_voters > EXACT_PAIRS:
-        found = search_approximately(queries, voters, k, bags, LEAST_RECALL)
-    squared, indices, recall = found or (*_search_exactly(queries, voters, k, bags), 1.0)
+        approximate = search_approximately(queries, voters, k, bags, LEAST_RECALL)
+    squared, indices, recall = approximate or (*_search_exactly(queries, voters, k, bags), 1.0)
     return Neighbours(squared, indices, n_voters, recall)
 
 
@@ -121,10 +121,10 @@ def _search_beside(points: np.ndarray, runs: np.ndarray, k: int, rows: np.ndarra
     place = int(np.searchsorted(runs, rows[0], side="right"))
     start, stop = int(runs[place - 1]), int(runs[place])
     sides = ((points[:start], 0), (points[stop:], stop))
-    found = [
+    candidates = [
         _search_candidates(points[rows], side, min(len(side), k + SPARE_CANDIDATES)) + first for side, first in sides
     ]
-    return keep_nearest(points[rows], points, np.concatenate(found, axis=1), k)
+    return keep_nearest(points[rows], points, np.concatenate(candidates, axis=1), k)
 
 
 def _search_block(

@@ -57,7 +57,7 @@ def _split_rows(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np
     return np.where(highest >= 0, middle, ranked[:, :1])[:, 0], separability[:, 0]
 
 
-# Sorted values beyond so many are joined into groups of equal count before they are split in three.
+# More sorted values than this are joined into groups of equal count before they are split in three.
 MAX_SPLIT = 256
 
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
 
-# Of queries and of voters.
+# Bag numbers of the queries and of the voters.
 Bags = tuple[np.ndarray, np.ndarray]
 # Distances measured at once: they stay in the processor's cache.
 PAIRS_AT_ONCE = 1 << 18
@@ -41,8 +41,8 @@ def search_in_blocks(
     # has a number of threads for every thread, BLAS one for all.
     limits = threadpool_limits(1) if len(blocks) > 1 else contextlib.nullcontext()
     with limits, ThreadPoolExecutor(os.cpu_count(), initializer=_compute_alone) as pool:
-        found = map(search, blocks) if len(blocks) == 1 else pool.map(search, blocks)
-        for rows, (distances, numbers) in zip(blocks, found, strict=True):
+        results = map(search, blocks) if len(blocks) == 1 else pool.map(search, blocks)
+        for rows, (distances, numbers) in zip(blocks, results, strict=True):
             squared[rows], indices[rows] = distances, numbers
     return squared, indices
 

@@ -40,15 +40,15 @@ def adopt_corrections(run: RunFolder, bags: Sequence[Bag], settings: Settings) -
     actions = read_actions(run.corrections_path)
     corrections = replay(actions)
     names = _list_names(actions)
-    found = [
+    adoptions = [
         Action("adopt", bag.digest, bag.name, counts=digest)
         for digest in list_orphans(corrections, bags)
         if (bag := _find_bag(run, digest, names[digest], bags, corrections, settings)) is not None
     ]
-    if not found:
+    if not adoptions:
         return corrections
     with closing(CorrectionLog(run.corrections_path)) as log:
-        log.append(*found)
+        log.append(*adoptions)
         return replay(log.read())
 
 

@@ -12,11 +12,11 @@ from segvote.errors import BadInputError
 from segvote.pipeline.annotate import update_run, write_again
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.extent import draw_selection
-from segvote.pipeline.opening import list_run_bags, reopen
+from segvote.pipeline.opening import make_run_key, reopen
 from segvote.pipeline.workers import Resources
 from segvote.run.alternatives import check_alternative, parse_alternative, read_alternatives
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Corrections, make_result_key, read_corrections
+from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.selection import DEFAULT_EXTENT, Selection, make_unknown_labels
@@ -43,7 +43,7 @@ def change_alternative(run: Run | Path | str, which: str | int, resources: Resou
             with closing(CorrectionLog(folder.corrections_path)) as log:
                 log.append(Action("alternative", value=number))
         corrections = read_corrections(folder)
-        if run.record.key != make_result_key(run.settings, list_run_bags(run, corrections), corrections):
+        if run.record.key != make_run_key(run, corrections):
             resources.progress("vote", 0, 1)
             voted = vote(reopen(run), keep=True)
             resources.progress("vote", 1, 1)
@@ -55,15 +55,15 @@ def draw_alternative(run: Run, index: int, number: int) -> np.ndarray:
     """(h, w) bool: the mask of an image of a run by one of its alternatives, before corrections."""
     if any(bag.n_frames for bag in run.bags):
         raise BadInputError("alternatives of videos are drawn by `segvote choose RUN LETTER`, for all of their frames")
-    found = read_alternatives(run)
-    check_alternative(number, len(found))
+    alternatives = read_alternatives(run)
+    check_alternative(number, len(alternatives))
     selection = Selection(
         offsets=run.offsets,
-        votes=found.scores[number],
-        scores=found.scores[number],
-        selected=found.selected[number],
+        votes=alternatives.scores[number],
+        scores=alternatives.scores[number],
+        selected=alternatives.selected[number],
         user_labels=make_unknown_labels(int(run.offsets[-1])),
-        thresholds=found.thresholds[number],
+        thresholds=alternatives.thresholds[number],
         uncertainty=np.zeros(len(run)),
         empty=np.array([bag.bag_label == WITH and not bag.n_selected for bag in run.bags]),
         extent=np.full(len(run), DEFAULT_EXTENT),

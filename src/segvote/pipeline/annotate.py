@@ -7,8 +7,11 @@ on the same images.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -32,7 +35,17 @@ from segvote.pipeline.lessons import estimate_others
 from segvote.pipeline.looks import choose_look, list_levels
 from segvote.pipeline.model import write_model
 from segvote.pipeline.opening import open_folder
-from segvote.pipeline.prepare import check_names, extract_bags, keep_readable, list_problems
+from segvote.pipeline.others import Others
+from segvote.pipeline.prepare import (
+    check_names,
+    extract_bags,
+    keep_good,
+    keep_readable,
+    list_and_extract,
+    list_extracted,
+    list_problems,
+)
+from segvote.pipeline.sample import limit_voters, parse_vote_on, split_bags
 from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, join_frames, keep_neighbours, load_method
 from segvote.pipeline.workers import Resources
 from segvote.pipeline.write import list_lost, list_tasks, renew_problems, write_pictures, write_votes
@@ -43,7 +56,7 @@ from segvote.run.output_names import remove_stale
 from segvote.run.record import BagRecord, Inputs, RunRecord, describe_search, make_record
 from segvote.run.run import Run, format_command
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.settings import Settings, read_settings
+from segvote.settings import AUTO, Settings, read_settings
 
 
 def annotate_folders(
@@ -61,9 +74,11 @@ def annotate_folders(
     job = Job(run, inputs, settings, resources, check_label_maps(segments), strict)
     refuse_inside(out, [with_folder, without_folder])
     check_owner(run, inputs)
-    bags = list_bags(Path(with_folder), Path(without_folder), settings)
+    folders = Path(with_folder), Path(without_folder)
+    bags = None if resources.tasks else list_bags(*folders, settings)
     with run.lock():
         check_owner(run, inputs)  # another process may have written to it meanwhile
+        bags = job.list_stored(*folders) if bags is None else bags
         return job.carry_out(bags) if masks is None else job.carry_out_with_masks(bags, masks)
 
 
@@ -103,7 +118,7 @@ def update_run(
         _check_folders(run, folders)
         bags = list_bags(*folders, settings)
         if segments is None:
-            _check_own_segments(record.bags, bags, settings)
+            _check_own_segments([*record.bags, *record.predicted], bags, settings)
         return Job(run, inputs, settings, resources, check_label_maps(segments), strict).carry_out(bags)
 
 
@@ -133,6 +148,15 @@ def _check_own_segments(records: Sequence[BagRecord], bags: Sequence[Bag], setti
             raise BadInputError("this run was made on label maps of your own; give their folder with --segments")
 
 
+class Sample(NamedTuple):
+    """The bags of a run by whether they vote, and what could not be read of all of them."""
+
+    voters: Sequence[Bag]
+    others: Sequence[Bag]
+    n_voters: int  # how many were to vote, 0: all
+    problems: Sequence[Problem]
+
+
 class Job:
     """One call of `annotate` or `update`, on a run folder whose lock the caller holds; checks the settings first."""
 
@@ -148,7 +172,18 @@ class Job:
         self.run, self.inputs, self.settings, self.resources = run, inputs, settings, resources
         self.label_maps, self.strict = label_maps, strict
         self.levels = [(level, check_names(level)) for level in list_levels(settings)]
-        self._extracted: dict[str, list[Bag]] = {}
+        self.n_asked = parse_vote_on(settings.vote_on)
+        self._extracted: dict[str, dict[str, Bag]] = {}
+
+    def list_stored(self, with_folder: Path, without_folder: Path) -> list[Bag]:
+        """The bags of folders in a store with their segments and features; the run is claimed there first."""
+        if not self.run.record_path.exists():
+            self.run.write_record(make_record(self.inputs, self.settings, ""))
+            self.resources.save()
+        level, extractor = self.levels[0]
+        return list_and_extract(
+            self.run, with_folder, without_folder, level, extractor, self.resources, self.label_maps
+        )
 
     def carry_out(self, bags: Sequence[Bag]) -> Run:
         """Segment, extract features, vote, decide and write all bags, in their order."""
@@ -164,11 +199,22 @@ class Job:
             self._extracted.clear()  # a bag label may be another
         if not self._is_done(bags, corrections):
             load_method()
-            _, (run_vote, neighbours, problems) = choose_look(self.levels, partial(self._vote, bags, corrections))
+            sample = self._sample(bags, corrections)
+            _, (run_vote, neighbours) = choose_look(self.levels, partial(self._vote, sample, corrections))
             if neighbours is not None:
                 keep_neighbours(self.run, run_vote.inputs.bags, run_vote.inputs.settings, neighbours)
-            write_run(run_vote, self.inputs, problems, self.resources)
+            self._write(run_vote, sample)
+            # The sample is chosen by the features of the first look, and what is done in a store is known by them.
+            if not sample.others and self.resources.tasks is None:
+                self._remove_other_looks(run_vote.inputs.settings)
         return Run(self.run.path)
+
+    def _remove_other_looks(self, kept: Settings) -> None:
+        """Remove the features of looks that were not kept: a later command that wants them extracts them again."""
+        needed = {bag.features_key for bag in self._extracted[make_key(**kept.to_dict())].values()}
+        for bag in chain.from_iterable(look.values() for look in self._extracted.values()):
+            if not bag.problem and bag.features_key not in needed:
+                self.run.features_path(bag.features_key).unlink(missing_ok=True)
 
     def carry_out_with_masks(self, bags: Sequence[Bag], masks: GivenMasks) -> Run:
         """The same with masks of some images, which are finished before the vote."""
@@ -185,27 +231,65 @@ class Job:
         record = self.run.read_record()
         for level, extractor in self.levels:
             if record.complete and record.inputs == self.inputs and record.settings == level.to_dict():
-                good = keep_readable(self._extract(bags, level, extractor), self.strict)
-                return is_done(self.run, make_result_key(level, good, corrections))
+                sample = self._sample(bags, corrections, record)
+                good = keep_readable(self._extract(sample.voters, level, extractor), self.strict)
+                others = keep_good(self._extract(sample.others, level, extractor))
+                return is_done(self.run, make_result_key(level, good, corrections, others))
         return False
+
+    def _sample(self, bags: Sequence[Bag], corrections: Corrections, record: RunRecord | None = None) -> Sample:
+        """The bags that vote and the others, the same for all levels; as many vote as in a record that is given."""
+        n_voters = self.n_asked if record is None or self.n_asked is not None else record.vote_on
+        if n_voters == 0:
+            return Sample(bags, [], 0, [])
+        level, extractor = self.levels[0]
+        segmented = self._extract(bags, level, extractor)
+        good = keep_readable(segmented, self.strict)
+        self.resources.fetch(list_extracted(self.run, good))
+        if n_voters is None:
+            n_voters = self._find_known() or limit_voters(good, extractor.n_dims)
+        voters, others = split_bags(self.run, good, extractor, level, n_voters, set(corrections.list_images()))
+        if not others:
+            return Sample(bags, [], 0, [])
+        known = {bag.name: bag for bag in bags}
+        first, second = ([known[one.name] for one in some] for some in (voters, others))
+        return Sample(first, second, n_voters, list_problems(segmented))
+
+    def _find_known(self) -> int:
+        """How many bags voted in an earlier call, whose memory may have been another; 0 where it is not known."""
+        record = self.run.read_record()
+        return record.vote_on if record.settings.get("vote_on", AUTO) == AUTO else 0
+
+    def _write(self, run_vote: RunVote, sample: Sample) -> None:
+        """Write the run; bags that did not vote get segments and features of the level that was chosen."""
+        opened = run_vote.inputs
+        voters = self._extract(sample.voters, opened.settings, opened.extractor)
+        others = self._extract(sample.others, opened.settings, opened.extractor)
+        problems = {one.name: one for one in [*sample.problems, *list_problems([*voters, *others])]}
+        inputs = replace(opened, others=keep_good(others))
+        write_run(
+            replace(run_vote, inputs=inputs), self.inputs, list(problems.values()), self.resources, sample.n_voters
+        )
 
     def _extract(self, bags: Sequence[Bag], level: Settings, extractor: FeatureExtractor) -> list[Bag]:
         """Segments and features of all bags at one level of detail, extracted once in a call."""
-        key = make_key(**level.to_dict())
-        if key not in self._extracted:
-            run, maps = self.run, self.label_maps
-            self._extracted[key] = extract_bags(run, bags, level, extractor, self.resources, maps)
-        return self._extracted[key]
+        known = self._extracted.setdefault(make_key(**level.to_dict()), {})
+        missing = [bag for bag in bags if bag.name not in known]
+        if missing:
+            found = extract_bags(self.run, missing, level, extractor, self.resources, self.label_maps)
+            known.update((bag.name, bag) for bag in found)
+        return [known[bag.name] for bag in bags]
 
     def _vote(
-        self, bags: Sequence[Bag], corrections: Corrections, level: Settings, extractor: FeatureExtractor
-    ) -> tuple[BaseVote, tuple[RunVote, Neighbours | None, list[Problem]]]:
-        """The vote at one level of detail; the same with corrections, its neighbours, and images that were left out."""
+        self, sample: Sample, corrections: Corrections, level: Settings, extractor: FeatureExtractor
+    ) -> tuple[BaseVote, tuple[RunVote, Neighbours | None]]:
+        """The vote at one level of detail; the same with corrections, and its neighbours."""
         run, progress = self.run, self.resources.progress
-        segmented = self._extract(bags, level, extractor)
-        good = keep_readable(segmented, self.strict)
+        good = keep_readable(self._extract(sample.voters, level, extractor), self.strict)
         # With the requested settings, not those of the level: another command may have to continue.
-        run.write_record(make_record(self.inputs, self.settings, make_result_key(level, good, corrections)))
+        key = make_result_key(level, good, corrections)
+        run.write_record(make_record(self.inputs, self.settings, key, vote_on=sample.n_voters))
+        self.resources.fetch(list_extracted(run, good))
         with run.time_step("gather"):
             inputs = open_folder(run, level, extractor, good, corrections, resources=self.resources)
         with run.time_step("vote"):
@@ -216,7 +300,7 @@ class Job:
             progress("vote", 2, 3)
             run_vote = apply_corrections(inputs, base)
             progress("vote", 3, 3)
-        return base, (run_vote, neighbours, list_problems(segmented))
+        return base, (run_vote, neighbours)
 
 
 def is_done(run: RunFolder, key: str) -> bool:
@@ -225,7 +309,7 @@ def is_done(run: RunFolder, key: str) -> bool:
         record = run.read_record()
     except (DamagedFileError, BadInputError):
         return False
-    stems = [bag.stem for bag in record.bags]
+    stems = [bag.stem for bag in (*record.bags, *record.predicted)]
     files = [run.votes_path, run.coco_path, *map(run.mask_path, stems), *map(run.heatmap_path, stems)]
     return record.complete and record.key == key and all(path.is_file() for path in files)
 
@@ -254,12 +338,15 @@ def write_again(run_vote: RunVote, record: RunRecord, resources: Resources) -> N
     opened = run_vote.inputs
     # Not complete while its files are partly old: `annotate` would finish it.
     pending = make_record(record.inputs, opened.settings, "", bags=record.bags, problems=record.problems)
+    pending = structs.replace(pending, vote_on=record.vote_on, predicted=record.predicted)
     opened.folder.write_record(pending)
-    write_run(run_vote, record.inputs, record.problems, resources)
+    write_run(run_vote, record.inputs, record.problems, resources, record.vote_on)
 
 
-def write_run(run_vote: RunVote, inputs: Inputs, problems: Sequence[Problem], resources: Resources) -> None:
-    """Write masks, heat maps, COCO file, votes, model and record.
+def write_run(
+    run_vote: RunVote, inputs: Inputs, problems: Sequence[Problem], resources: Resources, vote_on: int = 0
+) -> None:
+    """Write masks, heat maps, COCO file, votes, model and record; bags that did not vote are predicted by the model.
 
     The record on disk must be marked as not complete before: until the end its files are half old, half new.
     """
@@ -271,22 +358,29 @@ def write_run(run_vote: RunVote, inputs: Inputs, problems: Sequence[Problem], re
         write_arrays(run.extents_path, False, **vars(run_vote.extents), scores=run_vote.correction.selection.scores)
         write_alternatives(run, list_found(base))
         write_votes(run, selection, run_vote.default.votes, run_vote.weights)
-        tasks = list_tasks(bags, opened.table.areas, selection, run_vote.excluded, opened.corrections)
+        voted = run_vote.excluded, opened.corrections, opened.others
+        tasks = list_tasks(bags, opened.table.areas, selection, *voted)
         # By the default extent: the same for every extent that is chosen.
-        usual = list_tasks(bags, opened.table.areas, run_vote.default, run_vote.excluded, opened.corrections)
-        drawing = fetch_drawing(run, usual, settings, resources)
-        records, unwritten = write_pictures(run, tasks, settings, drawing, resources)
+        drawing = fetch_drawing(
+            run, list_tasks(bags, opened.table.areas, run_vote.default, *voted), settings, resources
+        )
+        resources.save()
     with run.time_step("model"):
         write_model(run_vote, extent)
-    remove_stale(run.path, [record.stem for record in records])
+    with run.time_step("masks"):
+        others = Others(run, bags, opened.others, resources)
+        records, unwritten = write_pictures(run, tasks, settings, drawing, resources, others.masks)
+    remove_stale(run.path, [record.stem for record in (*records, *others.records)])
     confidence = describe_confidence(base.confidence, list_rivals(base))
     if base.near_duplicates:
         confidence["near_duplicates"] = [[bags[i].name, bags[j].name] for i, j in base.near_duplicates]
     with run.time_step("estimate"):
         estimate = estimate_others(run_vote)
     chosen = {"extent": extent, "alternative": opened.corrections.alternative, "estimate": estimate}
+    predicted = {"vote_on": vote_on, "predicted": tuple(others.records)}
     figures = {"search": describe_search(base.recall), "confidence": confidence, **chosen}
     followed = {"corrections": opened.corrections.digest, "n_actions": opened.corrections.last}
     lost = [*list_lost(run, opened.corrections), *list_unapplied(run, opened.corrections, bags)]
-    problems = renew_problems(problems, unwritten, lost)
-    run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **figures, **followed))
+    problems = renew_problems(problems, [*unwritten, *others.problems], lost)
+    found = {**figures, **followed, **predicted}
+    run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **found))

@@ -10,6 +10,7 @@ from typing import Any
 
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import is_uri, open_folders
+from segvote.pipeline.stored import open_stored
 from segvote.pipeline.workers import N_JOBS, Resources
 from segvote.progress import Progress
 from segvote.run.classes import ClassRuns
@@ -34,12 +35,23 @@ def open_call(
     n_jobs: int = N_JOBS,
     scheduler: str | None = None,
     progress: Progress | None = None,
+    sparse: int = 0,
 ) -> Iterator[Call]:
     """Fetch folders that lie in stores; send the changes of the ``with`` block in `out` and `run` back.
 
-    `run` is a run or its folder. Inputs that are no folders stay as they are.
+    `run` is a run or its folder. Inputs that are no folders stay as they are. The first `sparse` inputs are not fetched
+    where they and `out` lie in stores: tasks read and write those.
     """
     folder, target, *others = resolve_paths(scheduler, get_folder(run), out, *inputs)
+    if sparse and all(is_uri(one) for one in (target, *others[:sparse])):
+        with (
+            choose_progress(progress) as report,
+            open_stored(others[:sparse], target, report) as stored,
+            open_folders(others[sparse:], progress=report) as (rest, _),
+        ):
+            images = [copy.path for copy in stored.inputs]
+            yield Call(None, (*images, *rest), stored.out.path, Resources(n_jobs, scheduler, report, stored))
+        return
     with (
         choose_progress(progress) as report,
         open_run(folder, report) as local_run,

@@ -42,6 +42,7 @@ from segvote.pipeline.looks import list_levels
 from segvote.pipeline.objects import divide_parts
 from segvote.pipeline.opening import open_folder
 from segvote.pipeline.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
+from segvote.pipeline.sample import parse_vote_on
 from segvote.pipeline.strokes import Canvas
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.vote import BaseVote, hold_vote
@@ -67,6 +68,8 @@ def annotate_class_folders(
     strict: bool = False,
 ) -> ClassRuns:
     """Find several objects at once; see `segvote.annotate_classes`."""
+    if settings.adapt:  # the classes share their features
+        raise BadInputError("expected two folders with --adapt, got --classes; annotate each class on its own")
     settings = list_levels(settings)[0]  # one look: a closer look may suit one class and not another
     folder, root = RunFolder(out), Path(root)
     job = _Job(folder, root, settings, resources)
@@ -88,6 +91,8 @@ class _Job:
     def __init__(self, folder: RunFolder, root: Path, settings: Settings, resources: Resources) -> None:
         self.folder, self.root, self.settings, self.resources = folder, root, settings, resources
         self.extractor = check_names(settings)
+        if parse_vote_on(settings.vote_on):
+            raise BadInputError(f"expected --vote-on with two folders, got {settings.vote_on} with --classes")
         self.images: list[ClassImage] = []  # that could be read, with their segments
         self._base: BaseVote | None = None
 

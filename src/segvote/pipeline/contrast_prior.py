@@ -74,12 +74,12 @@ def prefer_contrast(table: SegmentTable, peaks: Sequence[np.ndarray]) -> Segment
 
 def _cross_fit(table: SegmentTable, highest: np.ndarray) -> float:
     """AUC of the highest peaks (n_images, n_filters), of images that chose no filter."""
-    halves, found = make_folds(table, 2), []
+    halves, aucs = make_folds(table, 2), []
     for half in range(2):
         seen, other = halves == half, halves != half
         chosen = _choose_filter(highest[seen], table.positive[seen])
-        found.append(measure_auc(highest[other, chosen], table.positive[other]))
-    return float(np.mean(found))
+        aucs.append(measure_auc(highest[other, chosen], table.positive[other]))
+    return float(np.mean(aucs))
 
 
 def _choose_filter(highest: np.ndarray, positive: np.ndarray) -> int:

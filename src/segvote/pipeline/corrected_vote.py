@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from segvote.method.extents import Extents, apply_levels
+from segvote.method.extents import Extents, apply_extents
 from segvote.method.teach import Correction
 from segvote.pipeline.opening import RunInputs
 from segvote.pipeline.video.tubes import decide_tubes
@@ -35,8 +35,8 @@ class RunVote:
     def selection(self) -> Selection:
         """The selection with corrections, at the extent that was chosen for each bag, with one threshold for each."""
         inputs = self.inputs
-        levels = inputs.corrections.list_levels([bag.digest for bag in inputs.bags], inputs.settings.extent)
-        return self._join(apply_levels(self.correction.selection, self.extents, levels[inputs.table.image_bags]))
+        chosen = inputs.corrections.list_extents([bag.digest for bag in inputs.bags], inputs.settings.extent)
+        return self._join(apply_extents(self.correction.selection, self.extents, chosen[inputs.table.image_bags]))
 
     def _join(self, selection: Selection) -> Selection:
         """One threshold for each bag; slices of a supervoxel have one score and one decision."""

@@ -26,7 +26,8 @@ from segvote.method.mislabelled import LIKELY
 from segvote.pipeline.corrected_vote import RunVote, vote
 from segvote.pipeline.looks import choose_look, list_levels
 from segvote.pipeline.opening import open_folder, reopen
-from segvote.pipeline.prepare import check_names, extract_bags, keep_readable
+from segvote.pipeline.prepare import check_names, extract_bags, keep_good, keep_readable
+from segvote.pipeline.sample import list_left_out
 from segvote.pipeline.vote import BaseVote, hold_vote
 from segvote.pipeline.workers import Resources
 from segvote.progress import Progress, count_along, ignore_progress
@@ -92,28 +93,30 @@ def diagnose_folders(
     resources: Resources = Resources(),
 ) -> Diagnosis:
     """Examine two folders of images; no file is left behind."""
-    levels = [(level, check_names(level)) for level in list_levels(settings)]
+    looks = [(look, check_names(look)) for look in list_levels(settings)]
     bags = list_all_bags(Path(with_folder), Path(without_folder), settings)
     with open_scratch() as folder:
         run = RunFolder(folder)
-        segmented = extract_bags(run, bags, *levels[0], resources)
+        segmented = extract_bags(run, bags, *looks[0], resources)
         duplicates = find_duplicates([one for one in segmented if not one.problem], resources.progress)
         # An image in both folders is evidence for neither.
         shared = {bag.name for pair in duplicates if pair.exact and pair.across for bag in (pair.one, pair.other)}
-        voting = [bag for bag in bags if bag.name not in shared]
+        good = [bag for bag in keep_good(segmented) if bag.name not in shared]
+        left_out = shared | list_left_out(run, good, looks[0][1], looks[0][0])
+        voting = [bag for bag in bags if bag.name not in left_out]
         # The same looks as `annotate`, so that both have the same confidence in the same folders.
-        base, good = choose_look(levels, partial(_look, run, voting, resources))
+        base, good = choose_look(looks, partial(_look, run, voting, resources))
     problems = [Problem(one.name, one.problem) for one in segmented if one.problem]
     return _list_flagged(good, base, problems, duplicates)
 
 
 def _look(
-    run: RunFolder, bags: Sequence[Bag], resources: Resources, level: Settings, extractor: FeatureExtractor
+    run: RunFolder, bags: Sequence[Bag], resources: Resources, look: Settings, extractor: FeatureExtractor
 ) -> tuple[BaseVote, list[Bag]]:
-    """The vote of `annotate` at one level of detail, and the bags that took part."""
-    good = keep_readable(extract_bags(run, bags, level, extractor, resources), strict=False)
-    inputs = open_folder(run, level, extractor, good, Corrections(), resources=resources)
-    return hold_vote(inputs.table, level), good
+    """The vote of `annotate` at one look, and the bags that took part."""
+    good = keep_readable(extract_bags(run, bags, look, extractor, resources), strict=False)
+    inputs = open_folder(run, look, extractor, good, Corrections(), resources=resources)
+    return hold_vote(inputs.table, look), good
 
 
 def diagnose_run(

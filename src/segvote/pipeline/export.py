@@ -57,7 +57,7 @@ def write_export(
     changed = find_changed(opened, options.images != "none")
     hashes: dict[str, str] = {}
     labels, annotations = _choose_annotations(opened, label, unsure, options.instances, changed)
-    bags: Sequence[BagRecord | ClassRecord] = opened.images if isinstance(opened, ClassRuns) else opened.bags
+    bags: Sequence[BagRecord | ClassRecord] = opened.images if isinstance(opened, ClassRuns) else opened.all_bags
     names = encode_names((one.name for one in bags), foldable=options.images != "none")
     annotations = _note_hashes(annotations, hashes)
     annotations = (replace(one, name=names.get(one.name) or encode_name(one.name)) for one in annotations)
@@ -93,10 +93,10 @@ def _note_hashes(annotations: Iterable[Annotation], hashes: dict[str, str]) -> I
 def find_changed(run: Run | ClassRuns, is_needed: bool) -> dict[int, Problem]:
     """Number to problem of each image whose file is not the one that was annotated, or is gone where it is needed."""
     one = run if isinstance(run, Run) else next(iter(run.runs.values()))
-    names = [image.name for image in (run.bags if isinstance(run, Run) else run.images)]
+    names = [image.name for image in (run.all_bags if isinstance(run, Run) else run.images)]
     changed = {}
     for index, name in enumerate(names):
-        if problem := _describe_change(one.find_source(index), one.bags[index].digest, is_needed):
+        if problem := _describe_change(one.find_source(index), one.all_bags[index].digest, is_needed):
             again = "run `segvote update`" if isinstance(run, Run) else "repeat `segvote annotate --classes`"
             changed[index] = Problem(name, f"{name}: {problem}; put it back, or {again}")
     if len(changed) == len(names):
@@ -143,22 +143,22 @@ def _choose_annotations(
     run: Run | ClassRuns, label: str | None, unsure: float, instances: bool | None, left_out: Collection[int]
 ) -> tuple[tuple[str, ...], Iterator[Annotation]]:
     """The labels, and the annotations."""
-    found = run.list_annotations(left_out)
+    annotations = run.list_annotations(left_out)
     if instances is not False:
-        found = divide_instances(run, found, within=bool(instances))
+        annotations = divide_instances(run, annotations, within=bool(instances))
     if isinstance(run, Run):
         name = run.settings.label if label is None else label
-        return (name,), _label_annotations(run, found, name, unsure)
+        return (name,), _label_annotations(run, annotations, name, unsure)
     if label is not None or unsure:
         raise BadInputError(
             "a run on several classes has their names and no unsure band; export without label and band"
         )
-    return run.names, found
+    return run.names, annotations
 
 
 def _label_annotations(run: Run, annotations: Iterable[Annotation], label: str, band: float) -> Iterator[Annotation]:
     corrections = read_written_corrections(run)
-    numbers = {bag.name: index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and not bag.n_frames}
+    numbers = {bag.name: index for index, bag in enumerate(run.all_bags) if bag.bag_label == WITH and not bag.n_frames}
     for annotation in annotations:
         parts = tuple(replace(part, label=label) for part in annotation.parts)
         index = numbers.get(annotation.name)
@@ -168,7 +168,7 @@ def _label_annotations(run: Run, annotations: Iterable[Annotation], label: str, 
 
 def _draw_unsure(run: Run, index: int, band: float, corrections: Corrections) -> np.ndarray:
     """(h, w) bool: segments with a score close to the threshold, by a share of the image's range of scores."""
-    bag, labels, scores = run.bags[index], run.read_segments(index)["labels"], run.votes["scores"][run.get_slice(index)]
+    bag, labels, scores = run.all_bags[index], run.read_segments(index)["labels"], run.read_scores(index)
     unsure = np.abs(scores - bag.threshold) <= band * (scores.max() - scores.min())
     strokes = corrections.strokes.get(bag.digest, ())
     if strokes:  # a user label is sure

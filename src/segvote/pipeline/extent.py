@@ -12,15 +12,16 @@ from msgspec import structs
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.inputs.bags import Bag
 from segvote.io.arrays import read_arrays
-from segvote.method.extents import N_LEVELS, Extents, apply_levels
+from segvote.method.extents import N_LEVELS, Extents, apply_extents
 from segvote.pipeline.adopt import list_unapplied
 from segvote.pipeline.annotate import update_run
-from segvote.pipeline.opening import list_run_bags
+from segvote.pipeline.opening import list_other_bags, list_run_bags, make_run_key
+from segvote.pipeline.others import Others
 from segvote.pipeline.user_labels import label_segments
 from segvote.pipeline.workers import Resources
 from segvote.pipeline.write import draw_task, list_lost, list_tasks, renew_problems, write_pictures, write_votes
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Corrections, make_result_key, read_corrections
+from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.model_file import write_model_extent
 from segvote.run.record import make_record
 from segvote.run.run import Run
@@ -45,7 +46,7 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
     digest = run.bags[run.find(image)].digest if image else ""
     with folder.lock():
         corrections = read_corrections(folder)
-        is_current = run.record.key == make_result_key(run.settings, list_run_bags(run, corrections), corrections)
+        is_current = run.record.key == make_run_key(run, corrections)
         is_chosen = corrections.extent == level and not corrections.extents
         if image:
             is_chosen = corrections.extents.get(digest) == level
@@ -88,7 +89,7 @@ def read_selection(run: Run, levels: np.ndarray, user_labels: np.ndarray | None)
         empty=np.array([bag.bag_label == WITH and not bag.n_selected for bag in run.bags]),
         extent=np.full(len(run), DEFAULT_EXTENT),
     )
-    return apply_levels(default, extents, levels)
+    return apply_extents(default, extents, levels)
 
 
 def list_selections(run: Run) -> np.ndarray:
@@ -118,17 +119,20 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     """Masks, heat maps, COCO file, votes and record at the current levels, from the files of the run folder."""
     folder, settings, record = run.folder, run.settings, run.record
     bags = list_run_bags(run, corrections)
-    key, extent = make_result_key(settings, bags, corrections), corrections.extent or settings.extent
+    key, extent = make_run_key(run, corrections), corrections.extent or settings.extent
     selection = _select(run, bags, corrections)
     # Not complete while its files are half old, half new; `annotate` finishes a killed command.
-    folder.write_record(make_record(record.inputs, settings, key, bags=record.bags))
+    pending = make_record(record.inputs, settings, key, bags=record.bags)
+    folder.write_record(structs.replace(pending, vote_on=record.vote_on, predicted=record.predicted))
     write_votes(folder, selection, run.votes["votes"], run.votes["weights"])
-    tasks = list_tasks(bags, _read_areas(run), selection, _list_excluded(run), corrections)
-    records, unwritten = write_pictures(folder, tasks, settings, run.drawing, resources)
+    others = list_other_bags(run, corrections)
+    tasks = list_tasks(bags, _read_areas(run), selection, _list_excluded(run), corrections, others)
     write_model_extent(folder, extent)
+    predicted = Others(folder, bags, others, resources)
+    records, unwritten = write_pictures(folder, tasks, settings, run.drawing, resources, predicted.masks)
     lost = [*list_lost(folder, corrections), *list_unapplied(folder, corrections, bags)]
-    problems = renew_problems(record.problems, unwritten, lost)
-    followed = {"corrections": corrections.digest, "n_actions": corrections.last}
+    problems = renew_problems(record.problems, [*unwritten, *predicted.problems], lost)
+    followed = {"corrections": corrections.digest, "n_actions": corrections.last, "predicted": tuple(predicted.records)}
     folder.write_record(structs.replace(record, key=key, bags=records, extent=extent, problems=problems, **followed))
 
 
@@ -148,5 +152,5 @@ def _select(run: Run, bags: list[Bag], corrections: Corrections) -> Selection:
     if finished is not None:
         clicked = np.full(len(finished), -1, dtype=np.int8) if user_labels is None else user_labels
         user_labels = np.where(np.isnan(finished), clicked, finished > 0.5).astype(np.int8)
-    levels = corrections.list_levels([bag.digest for bag in run.bags], run.settings.extent)
+    levels = corrections.list_extents([bag.digest for bag in run.bags], run.settings.extent)
     return read_selection(run, levels, user_labels)

@@ -11,7 +11,7 @@ import numpy as np
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features import FeatureExtractor
 from segvote.features.base import check_outputs
-from segvote.inputs.bags import Bag
+from segvote.inputs.bags import Bag, Source, list_source
 from segvote.inputs.label_maps import find_label_map, segment_by_map
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import SEEN, hash_file, read_enough, resize_image
@@ -107,6 +107,12 @@ def read_lazily(bag: Bag) -> Reader:
         return known[size]
 
     return read
+
+
+def extract_source(settings: Settings, extractor: BagExtractor | None, source: Source) -> list[Bag]:
+    """The bags of a file with their segments and features, where an extractor is given; the file is read once."""
+    bags = list_source(settings, source)
+    return bags if extractor is None else [extractor(bag) for bag in bags]
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,15 +58,15 @@ def compare_sides(height: int, width: int, image_size: tuple[int, int]) -> str:
 
 def append_masks(run: RunFolder, bags: Sequence[Bag], masks: GivenMasks) -> list[Problem]:
     """Append masks to the log of a run that it never held before; returns those that were left out, with reasons."""
-    found = {bag.name: reader for bag in bags if (reader := masks.find(bag.name)) is not None}
+    readers = {bag.name: reader for bag in bags if (reader := masks.find(bag.name)) is not None}
     names = {id(reader): name for name, reader in masks.readers.items()}
-    problems, actions = _list_unknown(masks, found.values()), []
+    problems, actions = _list_unknown(masks, readers.values()), []
     for bag in bags:
-        if bag.name in found and not bag.problem:
+        if bag.name in readers and not bag.problem:
             try:
-                actions.append(_make_action(bag, found[bag.name]))
+                actions.append(_make_action(bag, readers[bag.name]))
             except (SegvoteError, OSError) as error:
-                name = names[id(found[bag.name])]
+                name = names[id(readers[bag.name])]
                 problems.append(Problem(f"{MASKS}{name}", f"mask {name}: {error}"))
     known = {_identify(one) for one in read_actions(run.corrections_path)}
     new = [action for action in actions if _identify(action) not in known]
@@ -76,9 +76,9 @@ def append_masks(run: RunFolder, bags: Sequence[Bag], masks: GivenMasks) -> list
     return problems
 
 
-def _list_unknown(masks: GivenMasks, found: Iterable[MaskReader]) -> list[Problem]:
+def _list_unknown(masks: GivenMasks, readers: Iterable[MaskReader]) -> list[Problem]:
     """Masks of no image."""
-    used = {id(reader) for reader in found}
+    used = {id(reader) for reader in readers}
     unknown = [name for name, reader in masks.readers.items() if id(reader) not in used]
     reason = "it fits no image; expected the name of an image of the WITH folder"
     return [Problem(f"{MASKS}{name}", f"mask {name}: {reason}") for name in unknown]

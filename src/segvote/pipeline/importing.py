@@ -35,7 +35,7 @@ OUTDATED = "it is as it was exported, and the mask here changed since, which is 
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """The result of an import, by names of images in the run."""
 
     corrected: tuple[str, ...]  # written as corrections
@@ -46,7 +46,7 @@ class Imported:
 
 def import_masks(
     run: Run, path: Path | str, label: str | None = None, confirm: bool = False, progress: Progress = ignore_progress
-) -> Imported:
+) -> ImportResult:
     """Import the masks of a file that another tool wrote; see `segvote.import_corrections`."""
     label = _choose_label(path, label, run.settings.label)
     reader = _Reader(run, label, confirm)
@@ -55,7 +55,7 @@ def import_masks(
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
         # In one transaction: a second import would take half of an image's strokes for all of them.
         log.append(*reader.actions)
-    return Imported(tuple(reader.corrected), tuple(reader.same), tuple(reader.problems), tuple(reader.covered))
+    return ImportResult(tuple(reader.corrected), tuple(reader.same), tuple(reader.problems), tuple(reader.covered))
 
 
 class _Reader:
@@ -150,16 +150,16 @@ def _list_known(names: Collection[str]) -> dict[str, str]:
 
 
 def _choose_label(path: Path | str, label: str | None, own: str) -> str:
-    found = sorted({part.label for annotation in read_any(path) for part in annotation.parts})
+    labels = sorted({part.label for annotation in read_any(path) for part in annotation.parts})
     if label is not None:
-        if label not in found:
-            raise BadInputError(f"{path}: no shape is called {label!r}; its labels are: {', '.join(found) or 'none'}")
+        if label not in labels:
+            raise BadInputError(f"{path}: no shape is called {label!r}; its labels are: {', '.join(labels) or 'none'}")
         return label
-    if own in found or not found:
+    if own in labels or not labels:
         return own
-    if len(found) > 1:
-        raise BadInputError(f"{path} has the labels {', '.join(found)}, none of them {own!r}; choose one with --label")
-    return found[0]
+    if len(labels) > 1:
+        raise BadInputError(f"{path} has the labels {', '.join(labels)}, none of them {own!r}; choose one with --label")
+    return labels[0]
 
 
 def _measure_shares(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.masks import Drawing, Superpixels, scale_heat
 from segvote.masks.lines import LINE_SIZE
 from segvote.masks.pieces import find_typical, measure_pieces
-from segvote.method.extents import apply_levels
+from segvote.method.extents import apply_extents
 from segvote.pipeline.contrast_prior import measure_image, prefer_contrast
 from segvote.pipeline.drawing.choosing import name_refiner
 from segvote.pipeline.drawing.images import draw_image
@@ -67,6 +67,8 @@ def annotate_arrays(
         raise BadInputError(
             f"expected images of both kinds, got {len(with_images)} with and {len(without_images)} without"
         )
+    if settings.adapt:
+        raise BadInputError("expected folders with adapt, got images in memory; use segvote.annotate")
     shown = {image.tobytes(): number for number, image in enumerate(given[: len(with_images)])}
     for number, image in enumerate(given[len(with_images) :]):
         if (other := shown.get(image.tobytes())) is not None:
@@ -78,18 +80,18 @@ def _annotate(
     images: list[np.ndarray], positive: np.ndarray, settings: Settings, resources: Resources
 ) -> list[ImageMask]:
     """Masks of the *with* images, which are the first, by the first look or by a closer one that is better."""
-    levels = [(level, check_names(level)) for level in list_levels(settings)]
+    looks = [(look, check_names(look)) for look in list_levels(settings)]
     items = list(zip(images, positive.tolist(), strict=True))
     segmented = list(run_on_all(partial(_segment_item, settings), items, resources, "segment"))
     segments = [geometry for geometry, _ in segmented]
-    base, level = choose_look(levels, partial(_vote, images, segments, positive, resources))
-    selection = apply_levels(base.selection, base.find_extents(base.selection), level.extent)
+    base, look = choose_look(looks, partial(_vote, images, segments, positive, resources))
+    selection = apply_extents(base.selection, base.find_extents(base.selection), look.extent)
     low = float(selection.scores.min())
     shown = [
         measure_pieces(selection.take(index).selected.take(segments[index]["labels"]))
         for index in map(int, np.flatnonzero(positive))
     ]
-    drawing = Drawing("segments" if level.draw == "segments" else "regions", **name_refiner(level))
+    drawing = Drawing("segments" if look.draw == "segments" else "regions", **name_refiner(look))
     drawing = replace(drawing, typical_piece=find_typical(np.concatenate(shown)))
     masks = []
     for index in map(int, np.flatnonzero(positive)):
@@ -103,18 +105,18 @@ def _vote(
     segments: list[dict[str, np.ndarray]],
     positive: np.ndarray,
     resources: Resources,
-    level: Settings,
+    look: Settings,
     extractor: FeatureExtractor,
 ) -> tuple[BaseVote, Settings]:
     """The vote on the features of one look, and its settings."""
     if extractor.needs_fit:
-        extractor.fit(iter(images), np.random.default_rng(level.seed))
+        extractor.fit(iter(images), np.random.default_rng(look.seed))
     items = [(image, geometry["labels"]) for image, geometry in zip(images, segments, strict=True)]
-    features = list(run_on_all(partial(_extract_item, level, extractor), items, resources, "extract features"))
-    table, _ = build_table(features, segments, positive, extractor, level)
-    if level.detail == CONTRAST:
+    features = list(run_on_all(partial(_extract_item, look, extractor), items, resources, "extract features"))
+    table, _ = build_table(features, segments, positive, extractor, look)
+    if look.detail == CONTRAST:
         table = prefer_contrast(table, list(run_on_all(_measure_peaks, items, resources)))
-    return hold_vote(table, level), level
+    return hold_vote(table, look), look
 
 
 def _segment_item(
@@ -125,8 +127,8 @@ def _segment_item(
     return segment_image(settings, image, image.shape[:2], is_positive)  # type: ignore[arg-type]
 
 
-def _extract_item(level: Settings, extractor: FeatureExtractor, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    return extract_image(level, extractor, *item)
+def _extract_item(look: Settings, extractor: FeatureExtractor, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    return extract_image(look, extractor, *item)
 
 
 def _measure_peaks(item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

@@ -47,11 +47,11 @@ class LeftOutImages:
         if lesson is not last or not images:
             return Estimate(n_finished)
         before, after = np.array([known[image] for image in images]).T
-        found = Estimate(n_finished, len(images), round(float(before.mean()), 4), round(float(after.mean()), 4))
+        estimate = Estimate(n_finished, len(images), round(float(before.mean()), 4), round(float(after.mean()), 4))
         if len(after) < FEWEST:
-            return found
+            return estimate
         low, high = (round(one, 4) for one in find_interval(after))
-        return replace(found, low=low, high=high, random=bool(_list_random(voted)[images].all()))
+        return replace(estimate, low=low, high=high, random=bool(_list_random(voted)[images].all()))
 
 
 def find_first(voted: RunVote) -> int:

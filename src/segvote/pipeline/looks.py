@@ -1,9 +1,9 @@
 """Closer looks: small objects and runs of low confidence get features from larger network inputs.
 
-Features are extracted at the size that serves most photographs. Where the confidence is not high, or the selection is
-small, they are extracted again at twice that size for a second vote. Where the outlines found then follow no edges, the
-object may be thinner than its segments, and a third vote has a prior by local contrast. A closer look is kept where it
-is clearly better: it suits lesions and frayed edges; the wider one suits blood cells, and dogs among cats.
+Features are extracted at the size that serves most photographs. Where the signs of the vote are weak, or the selection
+is small, they are extracted again at twice that size for a second vote. Where the outlines found then follow no edges,
+the object may be thinner than its segments, and a third vote has a prior by local contrast. A closer look is kept where
+it is clearly better: it suits lesions and frayed edges; the wider one suits blood cells, and dogs among cats.
 """
 
 from __future__ import annotations
@@ -69,10 +69,11 @@ def choose_look(
 
 
 def wants_closer_look(closer: Settings, so_far: Confidence) -> bool:
-    """Whether a closer look is worth its time, by the confidence so far."""
+    """Whether a closer look may be clearly better, by the confidence so far."""
     if closer.detail == CONTRAST:
         return so_far.contrast < LOOSE_OUTLINES
-    return so_far.value < UNSURE or so_far.is_small
+    # Values are at most 1, so that no look is clearly better than one above the limit for small objects.
+    return so_far.look < (1 / (1 + LOOK_MARGIN) if so_far.is_small else UNSURE)
 
 
 def is_better(closer: Confidence, wider: Confidence) -> bool:

@@ -35,7 +35,7 @@ FILE_NAME = "measurements.csv"
 
 def measure_run(run: Run | ClassRuns, progress: Progress = ignore_progress) -> dict[str, list[Any]]:
     """The columns of `COLUMNS`, one value per object; see `segvote.measure`."""
-    bags = run.images if isinstance(run, ClassRuns) else run.bags
+    bags = run.images if isinstance(run, ClassRuns) else run.all_bags
     annotations = add_frame_pictures(divide_instances(run, run.list_annotations()))
     n_annotations = sum(bag.n_frames or 1 for bag in bags)
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
@@ -65,20 +65,20 @@ def measure_part(part: Part, image: np.ndarray) -> list[dict[str, Any]]:
     return [_name_figures({name: table[name][row] for name in table}) for row in range(len(table["label"]))]
 
 
-def _name_figures(found: Mapping[str, Any]) -> dict[str, Any]:
+def _name_figures(properties: Mapping[str, Any]) -> dict[str, Any]:
     """One row of scikit-image's table in the words of `COLUMNS`."""
-    top, left, bottom, right = (int(found[f"bbox-{side}"]) for side in range(4))
+    top, left, bottom, right = (int(properties[f"bbox-{side}"]) for side in range(4))
     figures = {
-        "x": found["centroid-1"],
-        "y": found["centroid-0"],
-        "length": found["axis_major_length"],
-        "width": found["axis_minor_length"],
+        "x": properties["centroid-1"],
+        "y": properties["centroid-0"],
+        "length": properties["axis_major_length"],
+        "width": properties["axis_minor_length"],
         # From the vertical axis to the horizontal one.
-        "orientation": (np.degrees(found["orientation"]) + 90) % 180,
-        **{colour: found[f"intensity_mean-{channel}"] for channel, colour in enumerate(("red", "green", "blue"))},
+        "orientation": (np.degrees(properties["orientation"]) + 90) % 180,
+        **{colour: properties[f"intensity_mean-{channel}"] for channel, colour in enumerate(("red", "green", "blue"))},
     }
     return {
-        **{"object": int(found["label"]), "area": int(found["area"])},
+        **{"object": int(properties["label"]), "area": int(properties["area"])},
         **{"box_left": left, "box_top": top, "box_width": right - left, "box_height": bottom - top},
         **{name: round(float(figure), 4) for name, figure in figures.items()},
     }

@@ -18,7 +18,6 @@ from segvote.features.networks.sam import open_sam
 from segvote.io.tables import format_json
 from segvote.masks import Drawing
 from segvote.method.cross_fit import make_folds
-from segvote.method.extents import DEFAULT_LEVEL
 from segvote.method.prior import measure_border_prior
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.vote import Vote
@@ -26,6 +25,7 @@ from segvote.pipeline.corrected_vote import RunVote
 from segvote.pipeline.vote import BaseVote
 from segvote.run.model_file import add_prefix, read_model_file, select_arrays, write_model_file
 from segvote.run.run_folder import read_drawing
+from segvote.selection import DEFAULT_EXTENT
 from segvote.settings import Settings
 
 # Folds of images that are left out of the vote together, where scores of training images are calibrated.
@@ -110,7 +110,7 @@ class Model:
     standardiser: Standardiser  # scale of the features in the training run
     arrays: dict[str, np.ndarray]  # written by `write_model`
     drawing: Drawing  # how masks are drawn
-    extent: int = DEFAULT_LEVEL  # level of the nested selections at which images are predicted
+    extent: int = DEFAULT_EXTENT  # of the nested selections, at which images are predicted
 
     def make_table(self) -> SegmentTable:
         """The training segments."""

@@ -49,7 +49,7 @@ def divide_parts(
 
 def score_objects(run: Run, index: int, instances: np.ndarray) -> np.ndarray:
     """(n_objects,) mean score of the segments of an image in the pixels of each object (h, w), from 1."""
-    scores = run.votes["scores"][run.get_slice(index)]
+    scores = run.read_scores(index)
     labels = resize_labels(run.read_segments(index)["labels"], instances.shape)  # type: ignore[arg-type]
     summed = np.bincount(instances.ravel(), weights=scores.take(labels).ravel())
     return summed[1:] / np.maximum(np.bincount(instances.ravel())[1:], 1)
@@ -61,17 +61,17 @@ def read_divisions(run: Run | ClassRuns) -> Divisions:
 
 
 def _find_divisions(runs: Mapping[str, Run], names: Sequence[str]) -> Divisions:
-    found: Divisions = {}
+    by_image: Divisions = {}
     for label, run in runs.items():
         divisions = read_written_corrections(run).divisions
-        for name, bag in zip(names, run.bags, strict=True):
+        for name, bag in zip(names, run.all_bags, strict=True):
             if bag.digest in divisions:
-                found[name, label] = divisions[bag.digest]
-    return found
+                by_image[name, label] = divisions[bag.digest]
+    return by_image
 
 
 def _list_runs(run: Run | ClassRuns) -> tuple[Mapping[str, Run], list[str]]:
     """Runs by their labels, and the names of their bags."""
     if isinstance(run, ClassRuns):
         return run.runs, [image.name for image in run.images]
-    return {run.settings.label: run}, [bag.name for bag in run.bags]
+    return {run.settings.label: run}, [bag.name for bag in run.all_bags]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from segvote.pipeline.user_labels import label_segments
 from segvote.pipeline.video.tubes import number_tubes
 from segvote.pipeline.workers import Resources
 from segvote.run.corrections import Corrections, make_result_key, read_corrections
+from segvote.run.model_file import read_model_file, select_arrays
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.settings import CONTRAST, Settings
@@ -37,11 +38,12 @@ class RunInputs:
     painted_shares: np.ndarray | None  # (n_segments,) painted, see `segvote.method.teach.correct`
     finished: np.ndarray | None  # (n_segments,) of finished images, see `segvote.method.teach.teach`
     tubes: np.ndarray | None = None  # (n_segments,) supervoxel of each segment; None without any
+    others: Sequence[Bag] = ()  # that do not vote and are predicted
 
     @property
     def key(self) -> str:
         """Key of the result, by bags, features, settings and corrections."""
-        return make_result_key(self.settings, self.bags, self.corrections)
+        return make_result_key(self.settings, self.bags, self.corrections, self.others)
 
 
 def reopen(run: Run) -> RunInputs:
@@ -49,8 +51,11 @@ def reopen(run: Run) -> RunInputs:
     corrections = read_corrections(run.folder)
     bags = list_run_bags(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
+    if extractor.needs_fit or run.settings.adapt:
+        extractor.set_state(select_arrays(read_model_file(run.folder.path).arrays, "features"))
     try:
-        return open_folder(run.folder, run.settings, extractor, bags, corrections)
+        opened = open_folder(run.folder, run.settings, extractor, bags, corrections)
+        return replace(opened, others=list_other_bags(run, corrections))
     except SegvoteError:
         raise
     except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than in the record
@@ -60,7 +65,22 @@ def reopen(run: Run) -> RunInputs:
 
 
 def list_run_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:
-    """The bags of a run as segmentation returned them, with bag labels changed by the user."""
+    """The bags of a run that vote, as segmentation returned them, with bag labels changed by the user."""
+    return _list_bags(run, range(len(run)), corrections)
+
+
+def list_other_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:
+    """The bags of a run that do not vote and are predicted."""
+    return _list_bags(run, range(len(run), len(run.all_bags)), corrections)
+
+
+def make_run_key(run: Run, corrections: Corrections) -> str:
+    """Key of the result that a run has with these corrections."""
+    both = list_run_bags(run, corrections), list_other_bags(run, corrections)
+    return make_result_key(run.settings, both[0], corrections, both[1])
+
+
+def _list_bags(run: Run, numbers: Iterable[int], corrections: Corrections | None) -> list[Bag]:
     moved = corrections.moved if corrections else {}
     return [
         Bag(
@@ -75,7 +95,7 @@ def list_run_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]
             n_segments=record.n_segments,
             n_frames=record.n_frames,
         )
-        for index, record in enumerate(run.bags)
+        for index, record in ((number, run.all_bags[number]) for number in numbers)
     ]
 
 

@@ -1,55 +1,46 @@
-"""Prediction for a folder: whether each image shows the object, with a probability and a mask."""
+"""Prediction for a folder of any size: whether each image shows the object, with a probability and a mask."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from segvote import __version__
-from segvote.errors import BadInputError, DamagedFileError, SegvoteError, UnreadableImageError
-from segvote.inputs.bags import Bag, Problem, list_unsorted_bags
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.inputs.bags import Bag, Problem, hash_bag, list_unread_bags
 from segvote.io.masks import read_mask
 from segvote.io.own_folders import refuse_inside
+from segvote.io.picture_formats import split_name
+from segvote.io.shards import JSON_LINES, check_shards
 from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri
 from segvote.io.tables import write_csv, write_json
+from segvote.pipeline.blocks import (
+    BlockWriter,
+    Prediction,
+    Row,
+    Shards,
+    explain_misfit,
+    list_blocks,
+    make_model_key,
+)
 from segvote.pipeline.model import Model, read_model
-from segvote.pipeline.predictor import FALSE_POSITIVE_RATE, Choice, Predictor
+from segvote.pipeline.predictor import FALSE_POSITIVE_RATE, Predictor
 from segvote.pipeline.prepare import check_strict, extract_bags
-from segvote.pipeline.table import gather_table
-from segvote.pipeline.video.tubes import number_tubes
 from segvote.pipeline.workers import Resources
-from segvote.pipeline.write import KEPT, WriteTask, record_bag, write_pictures
-from segvote.progress import Progress, count_along
+from segvote.pipeline.write import DrawnMask, write_annotations
+from segvote.progress import Progress
 from segvote.run.output_names import name_bags, remove_stale
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder, make_key
-from segvote.types import WITH, WITHOUT
+from segvote.run.run_folder import RunFolder
 
 RECORD = "predictions.json"
 COLUMNS = ("name", "stem", "contains", "score", "threshold", "p_value", "probability", "unlike", "area")
-# Images whose features are in memory at the same time.
-N_AT_ONCE = 64
-
-
-class Prediction(Struct, frozen=True):
-    """The result for one image."""
-
-    name: str  # path below the folder
-    stem: str  # name of its mask and heat map without extension
-    contains: bool  # whether it shows the object, at the false-positive rate asked for; only then it has a mask
-    unlike: bool  # a third answer: its score is high enough, but its best segments are unlike those of either folder
-    probability: float  # that it shows the object, if the object is as common as in the training folders
-    p_value: float  # share of images without the object that score at least as high
-    score: float  # of its best segment, on the voter's scale
-    area: float  # share of the image that the mask covers
 
 
 @dataclass(frozen=True)
@@ -82,25 +73,15 @@ def predict_folder(
     device: str | None = None,
     resources: Resources = Resources(),
     strict: bool = False,
+    shards: str = JSON_LINES,
 ) -> Predictions:
     """Predict whether the images of a folder show the object, and draw their masks; see `segvote.predict`."""
+    check_shards(shards)
     if not isinstance(model, Model):
         model = open_model(_fetch_model(str(model), resources.progress) if is_uri(model) else model, device)
     with explain_misfit():
         predictor = Predictor(model, false_positive_rate)
-    return _predict_folder(predictor, Path(folder), RunFolder(out), resources, strict)
-
-
-@contextlib.contextmanager
-def explain_misfit() -> Iterator[None]:
-    """Turn the error of arrays that do not fit each other into `DamagedFileError`: a model may come from elsewhere."""
-    try:
-        yield
-    except SegvoteError:
-        raise
-    except (ValueError, IndexError, KeyError, TypeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise DamagedFileError(f"the arrays of the model do not fit each other ({reason}); annotate again") from error
+    return _predict_folder(predictor, Path(folder), RunFolder(out), resources, strict, shards)
 
 
 def find_model_run(model: Any) -> Run | None:
@@ -137,60 +118,72 @@ def open_model(path: Path | str, device: str | None = None) -> Model:
 
 
 def _predict_folder(
-    predictor: Predictor, folder: Path, target: RunFolder, resources: Resources, strict: bool
+    predictor: Predictor, folder: Path, target: RunFolder, resources: Resources, strict: bool, shards: str
 ) -> Predictions:
-    model, record_path = predictor.model, target.path / RECORD
+    record_path = target.path / RECORD
     texts = "holds no predictions", "holds predictions of another folder"
     refuse_inside(target.path, [folder])
     target.check_input(record_path, folder, *texts)
-    bags = list_unsorted_bags(folder, model.settings)
+    bags = list_unread_bags(folder, predictor.model.settings)
     with target.lock():
         target.check_input(record_path, folder, *texts)  # another process may have written to it meanwhile
         write_json(record_path, {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False})
-        state = model.extractor.get_state()
-        digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
-        state_key = make_key(**digests) if digests else ""
-        segmented = extract_bags(target, bags, model.settings, model.extractor, resources, words=state_key)
-        check_strict(segmented, strict)
-        good = [one for one in segmented if not one.problem]
-        if not good:
-            raise UnreadableImageError(f"none of the {len(segmented)} images can be read: {segmented[0].problem}")
-        choices = list(count_along(_choose_all(target, predictor, good), "vote", len(good), resources.progress))
-        images = _write_pictures(target, model, good, choices, resources)
-        problems = tuple(Problem(one.name, one.problem) for one in segmented if one.problem)
-        predictions = Predictions(target.path, images, predictor.rate, predictor.threshold, problems)
+        rows = _predict_all(predictor, bags, target, resources, strict, shards)
+        predictions = _write_rows(target, predictor, bags, rows)
         _write(predictions, predictor, name_path_or_uri(folder))
     return predictions
 
 
-def _choose_all(target: RunFolder, predictor: Predictor, good: Sequence[Bag]) -> Iterator[Choice]:
+def _predict_all(
+    predictor: Predictor, bags: Sequence[Bag], target: RunFolder, resources: Resources, strict: bool, shards: str
+) -> Iterator[Row]:
+    """The rows of all bags, a block at a time: segmented, scored, drawn."""
     model = predictor.model
-    for start in range(0, len(good), N_AT_ONCE):
-        some = good[start : start + N_AT_ONCE]
-        with explain_misfit():
-            table, _ = gather_table(target, some, model.extractor, model.settings, model.standardiser)
-        with explain_misfit():
-            choices = list(predictor.choose(table, number_tubes(target, some)))
-        yield from choices
+    writer = BlockWriter(target, predictor, name_bags(bags))
+
+    def predict_block(block: Sequence[Bag], resources: Resources) -> list[Row]:
+        hashed = list(map(hash_bag, block))
+        segmented = extract_bags(target, hashed, model.settings, model.extractor, resources, is_fitted=True)
+        check_strict(segmented, strict)
+        rows = writer.write(segmented, resources)
+        for row in rows:
+            if row.record and row.problem:  # a mask of an earlier prediction may be that of another model
+                raise UnreadableImageError(f"{row.problem}; repeat the command")
+        return rows
+
+    store = Shards(target, target.path / "shards", shards, make_model_key(predictor))
+    for rows in store.predict(list_blocks(bags), predict_block, describe_file, resources):
+        check_strict([Bag(row.name, "", Path(row.name), "", row.problem) for row in rows], strict)
+        yield from rows
 
 
-def _write_pictures(
-    target: RunFolder, model: Model, good: Sequence[Bag], choices: Sequence[Choice], resources: Resources
-) -> tuple[Prediction, ...]:
-    """Masks, heat maps and the COCO file; those of images that are gone are deleted."""
-    stems, tasks = name_bags(good), []
-    for one, made in zip(good, choices, strict=True):
-        bag = replace(one, bag_label=WITH if made.contains else WITHOUT)
-        record = record_bag(bag, stems[bag.name], made.selection, made.areas)
-        tasks.append(WriteTask(record, bag.path, made.selection, made.heat))
-    records, unwritten = write_pictures(target, tasks, model.settings, model.drawing, resources)
-    for problem in unwritten:  # a mask of an earlier prediction may be that of another model
-        raise UnreadableImageError(f"{problem.reason.removesuffix(f'; {KEPT}')}; repeat the command")
-    remove_stale(target.path, stems.values())
-    return tuple(
-        Prediction(one.name, one.stem, made.contains, made.unlike, made.probability, made.p_value, made.score, one.area)
-        for one, made in zip(records, choices, strict=True)
-    )
+def describe_file(bag: Bag) -> tuple[str, list[tuple[int, int]]]:
+    """Name of a bag, and size and time of its file, or of the frames in its folder."""
+    path = split_name(bag.path)[0]
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    stats = [one.stat() for one in files if one.exists()]
+    return bag.name, [(one.st_size, one.st_mtime_ns) for one in stats]
+
+
+def _write_rows(target: RunFolder, predictor: Predictor, bags: Sequence[Bag], rows: Iterator[Row]) -> Predictions:
+    """Write the COCO file and the stacks as rows come; masks of images that are gone are deleted."""
+    images: list[Prediction] = []
+    problems: list[Problem] = []
+    paths = {bag.name: bag.path for bag in bags}
+
+    def list_drawn() -> Iterator[DrawnMask]:
+        for row in rows:
+            if row.record is None:
+                problems.append(Problem(row.name, row.problem))
+            else:
+                images.append(row.prediction)
+                yield row.get_drawn(paths[row.name])
+        if not images:
+            raise UnreadableImageError(f"none of the {len(problems)} images can be read: {problems[0].reason}")
+
+    write_annotations(target, list(paths), list_drawn(), predictor.model.settings)
+    remove_stale(target.path, [one.stem for one in images])
+    return Predictions(target.path, tuple(images), predictor.rate, predictor.threshold, tuple(problems))
 
 
 def _write(predictions: Predictions, predictor: Predictor, source: str) -> None:

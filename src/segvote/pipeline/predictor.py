@@ -7,7 +7,7 @@ how probable it is that an image shows the object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -95,8 +95,14 @@ class Predictor:
         (choice,) = self.choose(table)
         return choice, draw_image(image, choice.selection, geometry["labels"], choice.heat, model.drawing)
 
-    def choose(self, table: SegmentTable, tubes: np.ndarray | None = None) -> Iterator[Choice]:
-        """Predict each bag of a table; slices of a supervoxel, by its number in `tubes` (n_segments,), are one."""
+    def choose(
+        self, table: SegmentTable, tubes: np.ndarray | None = None, shows: Sequence[bool] | None = None
+    ) -> Iterator[Choice]:
+        """Predict each bag of a table; slices of a supervoxel, by its number in `tubes` (n_segments,), are one.
+
+        Where it is known which bags (n_bags,) show the object, those have a mask and the others none; with the setting
+        `unsure`, those may have one.
+        """
         votes, shares, distances = self._vote(table)
         scores = table.smooth(votes, make_params(self.model.settings).smoothing)
         edge_bags = table.bags[table.edges[:, 0]]
@@ -104,7 +110,9 @@ class Predictor:
             own = slice(*span)
             edges = table.edges[edge_bags == number] - own.start
             slices = None if tubes is None else tubes[own]
-            yield self._choose(scores[own], table.areas[own], edges, shares[own], distances[own], slices)
+            known = None if shows is None else bool(shows[number])
+            known = None if known and self.model.settings.unsure else known
+            yield self._choose(scores[own], table.areas[own], edges, shares[own], distances[own], slices, known)
 
     def _vote(self, table: SegmentTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(n_segments,) scores, share of neighbours in reach of the extent, nearest distance.
@@ -133,11 +141,12 @@ class Predictor:
         shares: np.ndarray,
         distances: np.ndarray,
         tubes: np.ndarray | None,
+        known: bool | None,
     ) -> Choice:
         """Predict one image; for the segments see `select_unseen`."""
         score, (low, top) = float(scores.max()), self.model.arrays["range"]
         unlike = score > self.threshold and self.is_unlike(measure_strangeness(scores, distances))
-        contains = score > self.threshold and not unlike
+        contains = score > self.threshold and not unlike if known is None else known
         selected, shown, threshold = np.zeros(len(scores), dtype=bool), scores, self.threshold
         if contains:
             # By the rule of the training run; a global threshold is that run's.

@@ -166,8 +166,8 @@ def _join(instances: np.ndarray, pixels: np.ndarray) -> np.ndarray:
 def _sort(instances: np.ndarray) -> np.ndarray:
     """The same, numbered from top to bottom, then from left to right."""
     boxes = scipy.ndimage.find_objects(instances)
-    found = [(box[0].start, box[1].start, number) for number, box in enumerate(boxes, start=1) if box is not None]
+    corners = [(box[0].start, box[1].start, number) for number, box in enumerate(boxes, start=1) if box is not None]
     numbers = np.zeros(len(boxes) + 1, dtype=np.int32)
-    for place, (_, _, number) in enumerate(sorted(found), start=1):
+    for place, (_, _, number) in enumerate(sorted(corners), start=1):
         numbers[number] = place
     return numbers[instances]

@@ -48,14 +48,14 @@ def fetch_superpixels(run: RunFolder, segments_key: str, segments: np.ndarray, i
     arrays = read_if_whole(get_superpixels_path(run, segments_key))
     if arrays is not None:
         return Superpixels(**arrays)
-    found = segment_superpixels(read_picture(image_path, max(segments.shape)), segments)
-    store_superpixels(run, segments_key, found)
-    return found
+    superpixels = segment_superpixels(read_picture(image_path, max(segments.shape)), segments)
+    store_superpixels(run, segments_key, superpixels)
+    return superpixels
 
 
-def store_superpixels(run: RunFolder, segments_key: str, found: Superpixels) -> None:
+def store_superpixels(run: RunFolder, segments_key: str, superpixels: Superpixels) -> None:
     """Store the superpixels of a bag beside its segments."""
-    write_arrays(get_superpixels_path(run, segments_key), compress=True, **vars(found))
+    write_arrays(get_superpixels_path(run, segments_key), compress=True, **vars(superpixels))
 
 
 def get_superpixels_path(run: RunFolder, segments_key: str) -> Path:

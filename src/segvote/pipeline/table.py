@@ -23,6 +23,9 @@ GEOMETRY = ("areas", "border", "centres", "edges", "lengths", "colours", "frames
 # Bytes of Python and all packages; of a segment: bag, prior, weights, scores, the index of the search, and 28 for each
 # of 40 neighbours; of one number of its features, in the table and in the model.
 BASE, PER_SEGMENT, PER_NUMBER = 250 * 10**6, 1000 + 28 * 40, 7
+# Part of the free memory that a sample takes, where not all segments can vote: its model is read again to predict the
+# other images.
+SHARE = 0.5
 # Smaller needs are not checked.
 ALWAYS_THERE = 10**9
 
@@ -113,14 +116,22 @@ def estimate_memory(n_segments: int, n_dims: int) -> int:
     return BASE + n_segments * (PER_SEGMENT + PER_NUMBER * n_dims)
 
 
+def count_fitting(n_segments: int, n_dims: int) -> int:
+    """How many of some segments can vote by the memory that is free: all, or as many as take `SHARE` of it."""
+    free = max(_measure_free_memory(), ALWAYS_THERE)
+    if estimate_memory(n_segments, n_dims) <= free:
+        return n_segments
+    return max(int(SHARE * free - BASE), 0) // (PER_SEGMENT + PER_NUMBER * n_dims)
+
+
 def check_memory(n_segments: int, n_dims: int) -> None:
     """Refuse a vote that needs more memory than this machine has free."""
     needed, free = estimate_memory(n_segments, n_dims), _measure_free_memory()
     if needed > max(free, ALWAYS_THERE):
         raise TooLargeError(
             f"the vote of {n_segments} segments needs {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free: "
-            f"{(needed - free) / 1e9:.1f} GB are missing. Take fewer segments (--n-segments), or vote on a part of the "
-            "images and `segvote predict` the rest"
+            f"{(needed - free) / 1e9:.1f} GB are missing. Take fewer segments (--n-segments), or let fewer images vote "
+            "(--vote-on) and the others be predicted"
         )
 
 

@@ -24,11 +24,11 @@ def label_segments(
     run: RunFolder, bags: Sequence[Bag], corrections: Corrections
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
     """User labels, painted shares and shares of finished images of all segments, see `label_bag`; None for none."""
-    found = [_make_unlabelled(bag.n_segments) for bag in bags]
+    labels = [_make_unlabelled(bag.n_segments) for bag in bags]
     for index, bag in enumerate(bags):
         if strokes := corrections.strokes.get(bag.digest):
-            found[index] = label_bag(run, bag, strokes)
-    user_labels, shares, finished = (np.concatenate(values) for values in zip(*found, strict=True))
+            labels[index] = label_bag(run, bag, strokes)
+    user_labels, shares, finished = (np.concatenate(values) for values in zip(*labels, strict=True))
     return drop_empty(user_labels, UNDECIDED), drop_empty(shares, 0), drop_empty(finished, np.nan)
 
 

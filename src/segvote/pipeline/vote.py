@@ -20,7 +20,7 @@ from segvote.method.confidence import Confidence
 from segvote.method.extents import Extents, find_extents
 from segvote.method.graph import N_NEIGHBORS
 from segvote.method.hypotheses import VoteParams
-from segvote.method.mislabelled import find_near_duplicates, measure_suspicion
+from segvote.method.mislabelled import classify_held_out, find_near_duplicates, measure_suspicion
 from segvote.method.prior import measure_border_prior
 from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import SegmentTable
@@ -241,7 +241,7 @@ def _ask_voter(
     voter.fit(table.X, table.is_candidate, bags=table.bags, prior=prior, neighbours=neighbours)
     selection = decide_scores(table, voter.scores_, params)
     estimate = Estimate(table, selection, np.empty((0, len(table)), dtype=bool))
-    suspicion = measure_suspicion(table, selection.scores)
+    suspicion = measure_suspicion(table, selection.scores, classify_held_out(table))
     return BaseVote(voter, estimate, params, suspicion, Confidence(np.nan), recall=getattr(voter, "recall_", None))
 
 
@@ -260,7 +260,9 @@ def fetch_neighbours(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, s
 def keep_neighbours(run: RunFolder, bags: Sequence[Bag], settings: Settings, neighbours: Neighbours) -> None:
     """Store neighbours; those stored before are replaced."""
     # Numbers of segments fit into four bytes. Files hold finite numbers only; an index of -1 marks no neighbour.
-    indices, squared = neighbours.indices.astype(np.int32), np.where(neighbours.indices < 0, 0.0, neighbours.squared)
+    # Distances are computed in four bytes, and stored so.
+    indices = neighbours.indices.astype(np.int32)
+    squared = np.where(indices < 0, 0.0, neighbours.squared).astype(np.float32)
     name, recall = _encode_name(bags, settings), np.array([neighbours.recall])
     write_arrays(run.neighbours_path, name=name, recall=recall, squared=squared, indices=indices)
 
@@ -288,7 +290,7 @@ def _read(run: RunFolder, name: np.ndarray, n_segments: int) -> Neighbours | Non
     # Compiled code reads rows of these numbers without a check.
     if indices.min(initial=0) < -1 or indices.max(initial=0) >= n_segments or not np.isfinite(squared).all():
         return None
-    return Neighbours(np.where(indices < 0, np.inf, squared), indices, n_segments, float(recall[0]))
+    return Neighbours(np.where(indices < 0, np.inf, squared.astype(np.float64)), indices, n_segments, float(recall[0]))
 
 
 def join_frames(table: SegmentTable, selection: Selection) -> Selection:

@@ -1,4 +1,4 @@
-"""A parallel map by joblib: the same function on many items, in processes, in threads, or by workers of Dask.
+"""A parallel map: the same function on many items, in processes (joblib), in threads, or by workers of Dask.
 
 Results come in the order of the items; the work of a killed worker is done again.
 """
@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -28,8 +29,27 @@ N_JOBS = 2
 MAX_RESTARTS = 3
 # Seconds until a scheduler, or its first worker, has to answer.
 PATIENCE = 30
+# Items that are submitted to Dask for each thread of its workers.
+AHEAD = 4
+# Items from one count of these threads to the next.
+COUNT_EVERY = 32
 # Below this many items, starting processes costs more than it saves.
 MIN_PARALLEL = 4
+
+
+Start = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
+
+
+class Tasks(Protocol):
+    """The tasks of a run whose folders lie in a store; see `segvote.pipeline.stored`."""
+
+    is_shared: bool  # whether other processes can read the store
+
+    def run_all(self, function: Callable[[Any], Any], items: Sequence[Any], start: Start) -> Iterator[Any]: ...
+
+    def save(self) -> None: ...
+
+    def fetch(self, paths: Sequence[Path]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -40,6 +60,17 @@ class Resources:
     # Address of a Dask scheduler whose workers are used instead; they see the folders under the same paths.
     scheduler: str | None = None
     progress: Progress = ignore_progress
+    tasks: Tasks | None = None  # where all folders lie in stores
+
+    def save(self) -> None:
+        """Send what was written so far to the store, if the run lies in one."""
+        if self.tasks is not None:
+            self.tasks.save()
+
+    def fetch(self, paths: Sequence[Path]) -> None:
+        """Fetch files that are read next, many at a time, if the run lies in a store."""
+        if self.tasks is not None:
+            self.tasks.fetch(paths)
 
 
 def run_on_all(
@@ -56,7 +87,13 @@ def run_on_all(
     """
     report = resources.progress if step else ignore_progress
     report(step, 0, len(items))
-    for done, result in enumerate(_start(function, items, resources, in_threads), start=1):
+
+    def start(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        return _start(function, items, resources, in_threads)
+
+    tasks = resources.tasks
+    results = start(function, items) if tasks is None else tasks.run_all(function, items, start)
+    for done, result in enumerate(results, start=1):
         yield result
         report(step, done, len(items))
 
@@ -64,6 +101,8 @@ def run_on_all(
 def _start(
     function: Callable[[Item], Result], items: Sequence[Item], resources: Resources, in_threads: bool
 ) -> Iterator[Result]:
+    if resources.tasks is not None and not resources.tasks.is_shared:
+        return map(function, items)
     if resources.scheduler is not None and items:
         return _run_dask(function, items, resources.scheduler)
     if in_threads:
@@ -74,7 +113,7 @@ def _start(
 
 
 def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
-    """Not by joblib, which submits all items at once: an interrupt waits for the few that were submitted."""
+    """Map without joblib, which submits all items at once: an interrupt waits for the few that were submitted."""
     waiting: deque[Future[Result]] = deque()
     with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
         for item in items:
@@ -86,12 +125,12 @@ def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jo
 
 
 def _run_processes(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
-    """In a pool that is set up again if one of its processes died."""
+    """Map in a pool that is set up again if one of its processes died."""
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     # An idle worker ended as new work came; another takes its place. As an error, the warning would stop the thread
-    # that hands out the work, and the pool, which outlives this call, would wait for ever.
+    # that hands out the work, and the pool, which outlives this call, would wait forever.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     done, restarts = 0, 0
     while done < len(items):
@@ -117,14 +156,16 @@ def _call_in(folder: str, function: Callable[[Item], Result], item: Item) -> Res
 
 
 def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], scheduler: str) -> Iterator[Result]:
-    from joblib import Parallel, delayed, parallel_config
-
     with _connect(scheduler) as client:
-        # The function may hold a network: it is sent to each worker once.
-        with parallel_config(backend="dask", client=client, scatter=[function]):
-            pool: Any = Parallel(return_as="generator")
+        from distributed import KilledWorker
+
         try:
-            yield from pool(delayed(_call_alone)(function, item) for item in items)
+            yield from _submit_all(client, function, items)
+        except KilledWorker as error:
+            raise SegvoteError(
+                f"several workers of {scheduler} died at the same item; they may lack memory: start them with more, "
+                "and repeat the command, which continues where it was"
+            ) from error
         except Exception as error:
             if client.status == "running":
                 raise
@@ -132,6 +173,27 @@ def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], schedul
                 f"the Dask scheduler at {scheduler} does not answer any more; start it again and repeat the command, "
                 "which continues where it was"
             ) from error
+
+
+def _submit_all(client: Any, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Submit a few items for each thread of the workers at a time, so that the graph of tasks stays small."""
+    waiting: deque[Any] = deque()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        # The function may hold a network: as a task it is sent to each worker once, and again if the worker dies.
+        shared = client.submit(_return, function, pure=False)
+    for number, item in enumerate(items):
+        if number % COUNT_EVERY == 0:  # workers come and go
+            most = AHEAD * max(1, sum(client.nthreads().values()))
+        waiting.append(client.submit(_call_alone, shared, item, pure=False))
+        while len(waiting) >= most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _return(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    return function
 
 
 def _connect(scheduler: str) -> Any:

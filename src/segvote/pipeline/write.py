@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,26 +60,73 @@ def write_votes(run: RunFolder, selection: Selection, votes: np.ndarray, weights
     write_arrays(run.votes_path, False, **arrays, decisions=selection.selected)
 
 
+@dataclass(frozen=True)
+class DrawnMask:
+    """What the COCO file and the stacks need of a bag whose mask is written."""
+
+    record: BagRecord
+    image_path: Path
+    shapes: Sequence[Sequence[Shape]]  # see `WrittenMask`
+
+
+class OtherMasks(NamedTuple):
+    """Names of bags that did not vote, and their masks, drawn as they are asked for."""
+
+    names: Sequence[str]
+    drawn: Iterable[DrawnMask]
+
+
+NO_OTHERS = OtherMasks((), ())
+
+
 def write_pictures(
-    run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, drawing: Drawing, resources: Resources
+    run: RunFolder,
+    tasks: Sequence[WriteTask],
+    settings: Settings,
+    drawing: Drawing,
+    resources: Resources,
+    others: OtherMasks = NO_OTHERS,
 ) -> tuple[list[BagRecord], list[Problem]]:
-    """Write masks, heat maps and the COCO file of them.
+    """Write masks, heat maps and the COCO file of them, and into that file those of `others`, which are drawn already.
 
     Returns the records with the areas of the masks, and the images that changed or vanished since they were segmented,
     whose masks are those of an earlier call.
     """
+    written = draw_masks(run, tasks, settings, drawing, resources)
+    pairs = list(zip(tasks, written, strict=True))
+    drawn = (DrawnMask(replace(task.record, area=one.area), task.image_path, one.shapes) for task, one in pairs)
+    names = [*(task.record.name for task in tasks), *others.names]
+    records = write_annotations(run, names, itertools.chain(drawn, others.drawn), settings)[: len(tasks)]
+    return records, [Problem(task.record.name, f"{one.problem}; {KEPT}") for task, one in pairs if one.problem]
+
+
+def draw_masks(
+    run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, drawing: Drawing, resources: Resources
+) -> list[WrittenMask]:
+    """Write masks and heat maps."""
     writer = MaskWriter(run, settings, drawing)
     embed_images(run, tasks, drawing, resources)
     # Threads suffice for reading and writing pictures; processes take seconds to start.
     in_threads = not any(map(writer.is_long, tasks))
     with report_frames(run, tasks, resources.progress):
-        written = list(run_on_all(writer, tasks, resources, "write masks", in_threads))
-    records = [replace(task.record, area=one.area) for task, one in zip(tasks, written, strict=True)]
-    shapes = _list_shapes(run, tasks, [one.shapes for one in written])
-    write_shapes(shapes, run.coco_path, ExportOptions(labels=(settings.label,)))
+        return list(run_on_all(writer, tasks, resources, "write masks", in_threads))
+
+
+def write_annotations(
+    run: RunFolder, names: Iterable[str], drawn: Iterable[DrawnMask], settings: Settings
+) -> list[BagRecord]:
+    """Write the COCO file of masks as they come, and the stacks; returns their records. All bags have `names`."""
+    records: list[BagRecord] = []
+    outside = encode_names(names)
+
+    def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
+        for one in drawn:
+            records.append(one.record)
+            yield from _list_shapes(run, one, outside)
+
+    write_shapes(list_shapes(), run.coco_path, ExportOptions(labels=(settings.label,)))
     write_stacks(run, records)
-    pairs = zip(tasks, written, strict=True)
-    return records, [Problem(task.record.name, f"{one.problem}; {KEPT}") for task, one in pairs if one.problem]
+    return records
 
 
 # End of the reason of a problem with an image that changed or vanished since it was segmented.
@@ -124,11 +172,13 @@ def _embed_task(run: RunFolder, drawing: Drawing, task: WriteTask) -> None:
     embed_stored(run, task.record.segments, task.image_path, drawing)
 
 
+@dataclass(frozen=True, eq=False)
 class MaskWriter:
     """Writes the mask and the heat map of one bag; keeps those of an image that cannot be read any more."""
 
-    def __init__(self, run: RunFolder, settings: Settings, drawing: Drawing) -> None:
-        self.run, self.settings, self.drawing = run, settings, drawing
+    run: RunFolder
+    settings: Settings
+    drawing: Drawing
 
     def __call__(self, task: WriteTask) -> WrittenMask:
         if task.record.n_frames:
@@ -185,10 +235,15 @@ def draw_task(run: RunFolder, task: WriteTask, labels: np.ndarray, drawing: Draw
 
 
 def list_tasks(
-    bags: Sequence[Bag], areas: np.ndarray, selection: Selection, excluded: np.ndarray, corrections: Corrections
+    bags: Sequence[Bag],
+    areas: np.ndarray,
+    selection: Selection,
+    excluded: np.ndarray,
+    corrections: Corrections,
+    others: Sequence[Bag] = (),
 ) -> list[WriteTask]:
-    """One task for each bag; areas (n_segments,) in pixels, excluded (n_bags,) bool."""
-    stems, sizes = name_bags(bags), np.split(areas, selection.offsets[1:-1])
+    """One task for each bag; areas (n_segments,) in pixels, excluded (n_bags,) bool. `others` did not vote."""
+    stems, sizes = name_bags([*bags, *others]), np.split(areas, selection.offsets[1:-1])
     low, top = float(selection.scores.min()), float(selection.scores.max())
     tasks = []
     for index, bag in enumerate(bags):
@@ -227,16 +282,14 @@ def record_bag(bag: Bag, stem: str, selection: Selection, areas: np.ndarray) -> 
 
 
 def _list_shapes(
-    run: RunFolder, tasks: Sequence[WriteTask], shapes: Sequence[tuple[tuple[Shape, ...], ...]]
+    run: RunFolder, one: DrawnMask, names: Mapping[str, str]
 ) -> Iterator[tuple[Annotation, Sequence[Shape]]]:
-    """Images, and frames of videos, with their entries of the COCO file."""
-    names = encode_names(task.record.name for task in tasks)
-    for task, known in zip(tasks, shapes, strict=True):
-        record = task.record
-        images = [Annotation(names[record.name], record.height, record.width)]
-        if record.n_frames:
-            images = [frame for _, frame in list_frame_images(run, record, task.image_path)]
-        yield from zip(images, known, strict=True)
+    """An image, or the frames of a video, with their entries of the COCO file."""
+    record = one.record
+    images = [Annotation(names[record.name], record.height, record.width)]
+    if record.n_frames:
+        images = [frame for _, frame in list_frame_images(run, record, one.image_path)]
+    yield from zip(images, one.shapes, strict=True)
 
 
 def write_stacks(run: RunFolder, records: Sequence[BagRecord]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,24 +21,15 @@ from segvote.io.files import write_text
 from segvote.io.tables import write_csv, write_json
 from segvote.metrics.overlap import VIDEO_THRESHOLD
 from segvote.report.figures import Axes, Line, draw_curves, draw_lines
-from segvote.report.markup import escape, format_page
-from segvote.report.pictures import format_examples, format_heat_maps
-from segvote.report.tables import NONE, format_html, format_markdown, set_off_best
+from segvote.report.markup import render
+from segvote.report.pictures import PictureTable, make_examples, make_heat_maps
+from segvote.report.tables import NONE, format_markdown, set_off_best
 
 Rows = list[list[str]]  # the first is the head
 N_CURVES = 12
 N_IMAGES, N_METHODS = 6, 12  # heat maps of a comparison
 N_BENCHMARK_IMAGES, N_BENCHMARK_METHODS = 3, 8  # heat maps of each class of a benchmark
 HEADS = ("method", "CorLoc", "95 %", "own rule", "matched", "mIoU", "limit", "AP", "{} better by", "p", "s")
-EXPLANATION = (
-    "<p>CorLoc: share of the images whose mask overlaps the truth by more than the threshold; the common rule decides "
-    "for all voters alike. <em>Own rule</em>: each voter's own threshold (CRANE: as many segments as the reference, as "
-    "in the paper; negative mining: the best segment of each image). <em>Matched</em>: every voter selects as many "
-    "segments as the reference. <em>Limit</em>: mean IoU if every segment were labelled by the truth. <em>Better "
-    "by</em>: mean IoU of the reference less the method's, with the p value of a paired bootstrap over images. "
-    "Features are scaled as suits each voter, reference included.</p>"
-)
-GRID_NOTE = "Images from the worst to the best of the leading method, evenly spread; the methods with the best CorLoc."
 # The rule whose CorLoc stands beside the paper's: each method's own threshold after the second voting.
 PAPER_RULE = "printed"
 EVALUATION_COLUMNS = ("name", "iou", "limit", "boundary_f", "f_2px", "found", "n_true", "n_marked", "n_matched")
@@ -50,10 +42,6 @@ COSEG_NOTE = (
     "methods are given the images of a class alone; segvote is also given images without the class."
 )
 COSEG_OTHER = "These are other images: the figures cannot be compared."
-LIMIT_NOTE = (
-    "<p>The limit is the result if every segment were labelled by the truth: a low result under a high limit is the "
-    "voter's fault, a low limit the segmenter's.</p>"
-)
 
 
 # Comparison ----------------------------------------------------------------------------------------------------------
@@ -91,11 +79,14 @@ def _list_cells(comparison: Comparison, result: Result) -> list[str]:
 
 
 def write_comparison(
-    comparison: Comparison, title: str = "Comparison", examples: str = "", points: Sequence[StressPoint] = ()
+    comparison: Comparison,
+    title: str = "Comparison",
+    examples: PictureTable | None = None,
+    points: Sequence[StressPoint] = (),
 ) -> Path:
     """Write ``comparison.html``, ``.md``, ``.csv`` and ``.json`` into its folder; returns the page.
 
-    `examples` is Figure 1 as HTML, from `format_examples`; `points`, of robustness curves, also become ``stress.csv``.
+    `examples` is Figure 1, from `make_examples`; `points`, of robustness curves, also become ``stress.csv``.
     """
     folder, figures = comparison.folder, [_list_figures(comparison, one) for one in comparison.results]
     write_text(folder / "comparison.md", format_markdown(list_comparison_rows(comparison)))
@@ -125,27 +116,30 @@ def _list_figures(comparison: Comparison, result: Result) -> dict[str, object]:
 
 
 def format_comparison_page(
-    comparison: Comparison, title: str, examples: str = "", points: Sequence[StressPoint] = ()
+    comparison: Comparison, title: str, examples: PictureTable | None = None, points: Sequence[StressPoint] = ()
 ) -> str:
     """The page: the table, failures and warnings, curves, robustness curves, Figures 1 and 2."""
     names = name_methods([result.combination for result in comparison.results])
-    sections = [("Methods, the best first", format_html(list_comparison_rows(comparison), best=0) + EXPLANATION)]
-    if comparison.failed:
-        rows = [["method", "reason"], *([names[one.combination], one.reason] for one in comparison.failed)]
-        sections.append(("Without a result", format_html(rows, words=True)))
-    notes = [f"{names[one.combination]}: {note}" for one in comparison.good for note in one.notes]
-    sections += _list_notes("Warnings of voters", notes)
-    if comparison.good:
-        best = sorted(comparison.good, key=lambda one: -one.ranking.pixel_ap)[:N_CURVES]
-        curves = draw_curves([(names[one.combination], one.ranking) for one in best])
-        sections.append(("Precision over recall", f'<div class="curves"><figure>{curves}</figure></div>'))
-    sections += [(f"Robustness: {STRESSES[kind].title}", format_stress(points, kind)) for kind in _list_kinds(points)]
-    sections += [("Figure 1: examples of the data", examples)] if examples else []
-    if heat_maps := format_heat_maps(comparison, names, N_IMAGES, N_METHODS):
-        sections.append(("Figure 2: heat maps by method", heat_maps))
+    failed = [[names[one.combination], one.reason] for one in comparison.failed]
     n_images = len(comparison.good[0].names) if comparison.good else 0
     methods = f"{len(comparison.results)} methods on {n_images} images with truth"
-    return format_page(title, f"{methods}; found above {comparison.threshold:g}", sections)
+    return render(
+        "comparison.html.j2",
+        title=title,
+        subtitle=f"{methods}; found above {comparison.threshold:g}",
+        methods=list_comparison_rows(comparison),
+        failed=[["method", "reason"], *failed] if failed else [],
+        warnings=[f"{names[one.combination]}: {note}" for one in comparison.good for note in one.notes],
+        curves=_draw_best_curves(comparison, names),
+        robustness=[(STRESSES[kind].title, format_stress(points, kind)) for kind in _list_kinds(points)],
+        examples=examples,
+        heat_maps=make_heat_maps(comparison, names, N_IMAGES, N_METHODS),
+    )
+
+
+def _draw_best_curves(comparison: Comparison, names: Mapping[Combination, str]) -> str:
+    best = sorted(comparison.good, key=lambda one: -one.ranking.pixel_ap)[:N_CURVES]
+    return draw_curves([(names[one.combination], one.ranking) for one in best]) if best else ""
 
 
 def _list_kinds(points: Sequence[StressPoint]) -> list[str]:
@@ -169,14 +163,8 @@ def format_stress(points: Sequence[StressPoint], kind: str) -> str:
         places = [place for place, cell in enumerate(cells) if cell != NONE]
         lines.append(Line(voter, [place / last for place in places], [float(cells[place]) for place in places]))
     chart = draw_lines(lines, Axes(STRESSES[kind].title, "CorLoc", rows[0][1:]), f"CorLoc by {STRESSES[kind].title}")
-    failed = [f"{one.voter}, {STRESSES[kind].format_level(one.level)}: {one.reason}" for one in points if one.reason]
-    notes = "".join(f"<p>{escape(note)}</p>" for note in failed)
-    return f'<div class="curves"><figure>{chart}</figure></div>{format_html(rows)}{notes}'
-
-
-def _list_notes(head: str, notes: Sequence[str]) -> list[tuple[str, str]]:
-    """A section with a list of notes; none without notes."""
-    return [(head, "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>")] if notes else []
+    reasons = [f"{one.voter}, {STRESSES[kind].format_level(one.level)}: {one.reason}" for one in points if one.reason]
+    return render("stress.html.j2", chart=chart, rows=rows, reasons=reasons)
 
 
 # Benchmark -----------------------------------------------------------------------------------------------------------
@@ -187,8 +175,8 @@ def list_set_rows(comparisons: Mapping[str, Comparison]) -> Rows:
     combinations = dict.fromkeys(one.combination for known in comparisons.values() for one in known.results)
     names, figures = name_methods(list(combinations)), {}
     for one in combinations:
-        found = [(known, known.find(one.voter, one.features, one.segmenter)) for known in comparisons.values()]
-        values = [known.measure_corloc(result).mean if result else np.nan for known, result in found]
+        results = [(known, known.find(one.voter, one.features, one.segmenter)) for known in comparisons.values()]
+        values = [known.measure_corloc(result).mean if result else np.nan for known, result in results]
         figures[one] = [*values, float(np.mean(values))]
     order = sorted(combinations, key=lambda one: (-np.nan_to_num(figures[one][-1], nan=-1.0), one))
     rows = [[names[one], *map(_format, figures[one])] for one in order]
@@ -244,21 +232,34 @@ def write_benchmark(benchmark: Benchmark, out: Path | str) -> Path:
     """Write ``benchmark.html``, ``.md`` and ``.json``; returns the page."""
     out, tables, notes = Path(out), list_benchmark_tables(benchmark), benchmark.list_notes()
     counts = ", ".join(f"{name} {count}" for name, count in benchmark.n_items.items())
-    worth = f"One of them is worth at most {benchmark.resolution:.3f} in the mean."
+    worth = f"One of them changes the figure by at most {benchmark.resolution:.3f} in the mean."
     subtitle = f"Items with truth: {counts}. {worth} {BENCHMARK_NOTE}"
     text = "\n".join(f"## {head}\n\n{format_markdown(rows)}" for head, rows in tables.items())
     listed = "\n## Notes\n\n" + "".join(f"- {note}\n" for note in notes) if notes else ""
     write_text(out / "benchmark.md", f"# {benchmark.name}\n\n{subtitle}\n\n{text}{listed}")
     beside = list_paper_rows(benchmark)[1:]
     write_json(out / "benchmark.json", {"name": benchmark.name, "items": benchmark.n_items, "rows": beside})
-    sections = [(head, format_html(rows)) for head, rows in tables.items()] + _list_notes("Notes", notes)
-    for name, (comparison, found) in benchmark.pictures.items():
-        sections.append((f"Figure 1, examples: {name}", format_examples(*found.folders, found.readers)))
-        names = name_methods([result.combination for result in comparison.results])
-        if grid := format_heat_maps(comparison, names, N_BENCHMARK_IMAGES, N_BENCHMARK_METHODS):
-            sections.append((f"Figure 2, heat maps: {name}", f"{grid}<p>{GRID_NOTE}</p>"))
-    write_text(out / "benchmark.html", format_page(f"Benchmark {benchmark.name}", subtitle, sections))
+    page = render(
+        "benchmark.html.j2",
+        title=f"Benchmark {benchmark.name}",
+        subtitle=subtitle,
+        tables=tables,
+        remarks=notes,
+        pictures=[_list_pictures(benchmark, name) for name in benchmark.pictures],
+    )
+    write_text(out / "benchmark.html", page)
     return out / "benchmark.html"
+
+
+def _list_pictures(benchmark: Benchmark, name: str) -> dict[str, Any]:
+    """Figures 1 and 2 of one class."""
+    comparison, data = benchmark.pictures[name]
+    names = name_methods([result.combination for result in comparison.results])
+    return {
+        "name": name,
+        "examples": make_examples(*data.folders, data.readers),
+        "heat_maps": make_heat_maps(comparison, names, N_BENCHMARK_IMAGES, N_BENCHMARK_METHODS),
+    }
 
 
 # Co-segmentation ------------------------------------------------------------------------------------------------------
@@ -333,15 +334,17 @@ def write_evaluation_table(evaluation: Evaluation, path: Path | str) -> None:
 
 def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) -> None:
     """Write a page: the figures, the curve, and a row per image."""
-    sections = [("Figures", format_html(list_evaluation_rows(evaluation)) + LIMIT_NOTE)]
-    if evaluation.extents:
-        sections.append(("Extents; those not chosen by whole segments", format_html(list_extent_rows(evaluation))))
-    curves = draw_curves([("pixels of all images", evaluation.ranking)])
-    sections.append(("Precision over recall", curves))
-    sections.append(("Images, the worst first", format_html(_list_image_rows(evaluation))))
-    found = f"found means an overlap above {evaluation.threshold:g} ({evaluation.criterion} criterion)"
-    subtitle = f"{len(evaluation.images)} images with truth; {found}"
-    write_text(path, format_page(f"Evaluation of {title}", subtitle, sections))
+    criterion = f"found means an overlap above {evaluation.threshold:g} ({evaluation.criterion} criterion)"
+    page = render(
+        "evaluation.html.j2",
+        title=f"Evaluation of {title}",
+        subtitle=f"{len(evaluation.images)} images with truth; {criterion}",
+        figures=list_evaluation_rows(evaluation),
+        extents=list_extent_rows(evaluation) if evaluation.extents else [],
+        curve=draw_curves([("pixels of all images", evaluation.ranking)]),
+        images=_list_image_rows(evaluation),
+    )
+    write_text(path, page)
 
 
 def _list_image_rows(evaluation: Evaluation) -> Rows:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_labels
 from segvote.method.extents import N_LEVELS
 from segvote.pipeline.extent import list_selections
-from segvote.report.markup import escape
-from segvote.report.thumbnails import format_picture, outline_segments, read_picture
+from segvote.report.markup import render
+from segvote.report.thumbnails import Picture, make_picture, outline_segments, read_picture
 from segvote.run.run import Run, format_command
 from segvote.types import WITH
 
 N_IMAGES, SIZE = 6, 200  # images, and the longest side of each in pixels
-WORDS = {1: "most telling part", N_LEVELS: "whole object"}
+WORDS = {1: "most distinctive part", N_LEVELS: "whole object"}
 
 
 def format_extents(run: Run) -> str:
@@ -22,20 +24,16 @@ def format_extents(run: Run) -> str:
     try:
         selections = list_selections(run)
     except SegvoteError as error:
-        return f'<p class="problem">extents cannot be shown: {escape(error)}</p>\n'
+        return render("problem.html.j2", part="extents", reason=error)
     if not len(selections):
         return ""
-    body = "".join(_format_image(run, index, selections) for index in choose_images(run))
-    heads = "".join(_format_head(run.extent, level) for level in range(1, N_LEVELS + 1))
     other = run.extent + 1 if run.extent < N_LEVELS else run.extent - 1
-    command = escape(format_command(run.folder.path, "extent", other))
-    return (
-        '<section class="extents" aria-labelledby="extents">\n<div class="head"><h2 id="extents">Extent</h2>\n'
-        f"<p>How much of the object the masks cover, level {run.extent} of {N_LEVELS} now, on images from certain to "
-        f"uncertain. Choose another for all images: <code>{command}</code>. Outlines are of whole "
-        "segments; masks are drawn finer.</p></div>\n"
-        f'<div class="strip"><table><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
-        "</section>\n"
+    return render(
+        "extents.html.j2",
+        chosen=run.extent,
+        notes=[_describe_extent(extent, run.extent) for extent in range(1, N_LEVELS + 1)],
+        rows=_list_rows(run, selections),
+        command=format_command(run.folder.path, "extent", other),
     )
 
 
@@ -47,20 +45,19 @@ def choose_images(run: Run) -> list[int]:
     return [shown[step] for step in np.rint(steps).astype(int)]
 
 
-def _format_head(chosen: int, level: int) -> str:
-    words = [WORDS.get(level, ""), "chosen" if level == chosen else ""]
-    mark = ' class="chosen" aria-current="true"' if level == chosen else ""
-    return f'<th scope="col"{mark}>{level}<span>{" · ".join(filter(None, words))}</span></th>'
+def _describe_extent(extent: int, chosen: int) -> str:
+    return " · ".join(filter(None, (WORDS.get(extent), "chosen" if extent == chosen else "")))
 
 
-def _format_image(run: Run, index: int, selections: np.ndarray) -> str:
-    """An image of the run at each extent (N_LEVELS, n_segments), with the outline of its mask."""
-    name, part, image = run.bags[index].name, run.get_slice(index), read_picture(run.find_image(index), SIZE)
-    if image is None:
-        return ""
-    small, cells = resize_labels(run.read_segments(index)["labels"], image.shape[:2]), []
-    for level, selected in enumerate(selections, start=1):
-        mark, word = (' class="chosen"', ", chosen") if level == run.extent else ("", "")
-        picture = format_picture(outline_segments(image, small, selected[part]), f"Extent {level} on {name}{word}")
-        cells.append(f'<td{mark} title="{escape(name)}">{picture}</td>')
-    return f"<tr>{''.join(cells)}</tr>\n"
+def _list_rows(run: Run, selections: np.ndarray) -> Iterator[tuple[str, list[Picture]]]:
+    """Names of images, each with pictures of the image at each extent (N_LEVELS, n_segments)."""
+    for index in choose_images(run):
+        name, part, image = run.bags[index].name, run.get_slice(index), read_picture(run.find_image(index), SIZE)
+        if image is None:
+            continue
+        labels, pictures = resize_labels(run.read_segments(index)["labels"], image.shape[:2]), []
+        for extent, selected in enumerate(selections, start=1):
+            note = ", chosen" if extent == run.extent else ""
+            outlined = outline_segments(image, labels, selected[part])
+            pictures.append(make_picture(outlined, f"Extent {extent} on {name}{note}"))
+        yield name, pictures

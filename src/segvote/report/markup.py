@@ -1,23 +1,71 @@
-"""HTML: escaping, numbers, tables and whole pages; file names and messages reach a page through `escape` only."""
+"""HTML from the templates in ``templates/``, where every value is escaped, and figures as text.
+
+A page is a function that computes values and calls `render`, and a template that extends ``page.html.j2`` and takes
+tables and pictures from ``macros.html.j2``. Only styles, scripts and what a template made are inserted unescaped.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import math
-import unicodedata
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from segvote.io.names import PERCENT
+from segvote.report.tables import Bold
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+FOLDERS = ("static", "templates")
+PLAIN = re.compile("[ -~]*")
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")  # HTML forbids them
 
 
-def escape(text: object) -> str:
-    """Text for an element or a quoted attribute; a file may be called ``<script>.png``."""
-    plain = str(text).encode("utf-8", PERCENT).decode()
-    readable = "".join("\ufffd" if unicodedata.category(sign) == "Cc" else sign for sign in plain)  # HTML forbids them
-    return html.escape(readable, quote=True)
+def render(template: str, **values: Any) -> str:
+    """A template with its values; placed in another template, it is not escaped again."""
+    from markupsafe import Markup
+
+    return Markup(load_environment().get_template(template).render(values))
+
+
+def stream(template: str, **values: Any) -> Iterator[str]:
+    """As `render`, piece by piece: what a value yields is written before it yields more."""
+    return load_environment().get_template(template).generate(values)
+
+
+@cache
+def load_environment() -> Environment:
+    """The templates, with the filters and functions that they use; Jinja2 is imported when a page is written."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("segvote.report"),
+        autoescape=True,
+        finalize=make_readable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = (format_number, format_share, format_count, format_tenths, hash_text, quote_path, read_static)
+    environment.filters |= {one.__name__: one for one in filters}
+    environment.tests["bold"] = lambda cell: isinstance(cell, Bold)
+    return environment
+
+
+def make_readable(value: object) -> object:
+    """A value as text that HTML can hold; a file may have any name. What a template made stays as it is."""
+    if hasattr(value, "__html__"):
+        return value
+    text = str(value)
+    if PLAIN.fullmatch(text):  # the quickest way for what is most of a page: its pictures
+        return text
+    return CONTROLS.sub("\ufffd", text.encode("utf-8", PERCENT).decode())
 
 
 def format_number(value: float) -> str:
@@ -34,62 +82,34 @@ def format_share(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.2g} %"
 
 
-def format_table(rows: Iterable[tuple[str, str]], caption: str) -> str:
-    """Two columns, a name and its value, both already HTML."""
-    body = "".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>\n' for name, value in rows)
-    return f"<table><caption>{caption}</caption><tbody>\n{body}</tbody></table>\n"
+def format_count(count: int) -> str:
+    """A count with commas between thousands."""
+    return f"{count:,}"
 
 
-def format_grid(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], best: int | None = None, words: bool = False
-) -> str:
-    """A table of HTML cells, the first of each row its name; `best` is the number of a row to set off.
-
-    With `words` the cells are sentences instead of figures.
-    """
-    head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
-    lines = []
-    for number, (name, *cells) in enumerate(rows):
-        mark = ' class="best"' if number == best else ""
-        values = "".join(f"<td>{cell}</td>" for cell in cells)
-        lines.append(f'<tr{mark}><th scope="row">{name}</th>{values}</tr>\n')
-    kind = "grid words" if words else "grid"
-    return (
-        f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{"".join(lines)}'
-        "</tbody></table></div>\n"
-    )
+def format_tenths(place: float) -> str:
+    """A place or a length in a drawing, one digit after the point."""
+    return f"{place:.1f}"
 
 
-def format_head(title: str, style: str, scripts: Sequence[str] = (), more: str = "") -> str:
-    """The head of a page up to its style; a policy admits the style and the scripts by their hashes, nothing else."""
-    admitted = " ".join(map(_hash, scripts)) or "'none'"
-    policy = (
-        f"default-src 'none'; img-src data:; media-src 'self' file:; style-src {_hash(style)}; script-src {admitted}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"{more}<title>{escape(title)} – segvote</title>\n<style>{style}</style>\n"
-    )
+def quote_path(path: str) -> str:
+    """A relative path as an address."""
+    return quote(path, errors="surrogateescape")
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
-    """A self-contained page without scripts; a section is its heading (text) and its content (HTML)."""
-    body = "".join(f"<section><h2>{escape(head)}</h2>\n{content}</section>\n" for head, content in sections)
-    style = "\n".join(read_static(name) for name in ("report.css", "compare.css"))
-    return (
-        f'{format_head(title, style)}</head>\n<body>\n<header><div><p class="over">segvote</p>\n'
-        f"<h1>{escape(title)}</h1>\n<p>{escape(subtitle)}</p></div></header>\n"
-        f"<main>\n{body}</main>\n</body>\n</html>\n"
-    )
+def hash_text(text: str) -> str:
+    """The hash by which a page's policy admits a style or a script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def read_static(name: str) -> str:
-    """A file that pages carry inside: style, script, or a piece of markup."""
+    """A style or a script that pages carry inside."""
     return (files("segvote.report") / "static" / name).read_text(encoding="utf-8")
+
+
+@cache
+def hash_files() -> str:
+    """A hash of the templates, styles and scripts."""
+    folders = [files("segvote.report") / name for name in FOLDERS]
+    paths = sorted((one for folder in folders for one in folder.iterdir()), key=lambda one: one.name)
+    return hashlib.sha256(b"\0".join(one.read_bytes() for one in paths)).hexdigest()

@@ -11,7 +11,7 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.names import encode_names
 from segvote.io.tables import Count, Whole, convert_record, read_json
 from segvote.report.figures import HistogramRow, draw_histograms, make_edges
-from segvote.report.markup import escape
+from segvote.report.markup import render
 from segvote.run.run import Run
 from segvote.types import WITH
 
@@ -34,12 +34,12 @@ class _Objects(msgspec.Struct):
 def read_areas(run: Run) -> dict[int, list[int]]:
     """Number of each *with* image to the areas of its objects in pixels; none for videos or a damaged COCO file."""
     try:
-        found = convert_record(read_json(run.folder.coco_path), _Objects, run.folder.coco_path)
+        coco = convert_record(read_json(run.folder.coco_path), _Objects, run.folder.coco_path)
     except (BadInputError, DamagedFileError):
         return {}
     areas: dict[str, list[int]] = defaultdict(list)
-    names = {picture.id: picture.file_name for picture in found.images}
-    for one in found.annotations:
+    names = {picture.id: picture.file_name for picture in coco.images}
+    for one in coco.annotations:
         areas[names.get(one.image_id, "")].append(one.area)
     files = encode_names(bag.name for bag in run.bags)
     chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and not bag.n_frames]
@@ -52,12 +52,6 @@ def format_objects(run: Run, areas: dict[int, list[int]]) -> str:
     if not shares:
         return ""
     counts, sizes = np.array([len(own) for own in areas.values()]), np.log10(shares)
-    drawing = run.drawing
-    text = (
-        f"{len(shares):,} objects in {len(counts):,} images, {np.median(counts):g} in a median image. Objects are "
-        f"<b>{escape(drawing.objects)}</b>: {escape(drawing.objects_reason or 'by default')}. "
-        "<code>segvote measure .</code> writes a table of them."
-    )
     numbers = draw_histograms(
         [HistogramRow("objects in an image", WITH, counts, "images")],
         make_edges(counts, 0.0, float(max(counts.max(), 10))),
@@ -68,8 +62,12 @@ def format_objects(run: Run, areas: dict[int, list[int]]) -> str:
         make_edges(sizes),
         "Histogram of the sizes of objects",
     )
-    return (
-        f'<div class="figures">\n<figure><figcaption><h2>Objects</h2><p>{text}</p></figcaption>{numbers}</figure>\n'
-        "<figure><figcaption><h2>Sizes</h2><p>One object far smaller than the rest is often a stray region; two peaks "
-        f"are often single objects and touching ones.</p></figcaption>{shown}</figure>\n</div>\n"
+    return render(
+        "objects.html.j2",
+        n_objects=len(shares),
+        n_images=len(counts),
+        median=f"{np.median(counts):g}",
+        drawing=run.drawing,
+        counts=numbers,
+        sizes=shown,
     )

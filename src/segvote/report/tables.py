@@ -1,10 +1,11 @@
-"""Tables of text for the terminal, Markdown and HTML: a list of rows, the first its head; `Bold` cells are the best."""
+"""Tables of text for the terminal and Markdown: a list of rows, the first its head; `Bold` cells are the best.
+
+`grid` of macros.html.j2 writes the same rows as HTML.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-
-from segvote.report.markup import escape, format_grid
 
 TERMINAL = 80  # columns
 NONE = "–"  # instead of a figure
@@ -51,9 +52,3 @@ def format_markdown(rows: Sequence[Sequence[str]]) -> str:
 def _format_markdown_cell(cell: str) -> str:
     text = cell.replace("|", "\\|")
     return f"**{text}**" if isinstance(cell, Bold) else text
-
-
-def format_html(rows: Sequence[Sequence[str]], best: int | None = None, words: bool = False) -> str:
-    """An HTML table; see `format_grid`."""
-    heads, *body = [[f"<b>{escape(one)}</b>" if isinstance(one, Bold) else escape(one) for one in row] for row in rows]
-    return format_grid(heads, body, best, words)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import cv2
 import numpy as np
@@ -11,7 +14,7 @@ import numpy as np
 from segvote.errors import UnreadableImageError
 from segvote.io.images import read_small_image
 from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
-from segvote.report.markup import escape, format_share
+from segvote.report.markup import format_share
 from segvote.run.run import Run
 
 # Characters for all pictures: with the text of 400 images the page stays below 20 MB.
@@ -20,10 +23,23 @@ SMALLEST, LARGEST = 96, 360  # longest side of a thumbnail in pixels
 QUALITIES = (80, 65, 45, 25, 10)
 
 
-def format_picture(picture: np.ndarray, description: str, quality: int = 75) -> str:
-    """A picture (h, w, 3) uint8 as an element of a page that carries it inside, as JPEG."""
-    source, (height, width, _) = format_data_uri(encode_jpeg(picture, quality)), picture.shape
-    return f'<img src="{source}" width="{width}" height="{height}" alt="{escape(description)}" decoding="async">'
+@dataclass(frozen=True)
+class Picture:
+    """A picture that a page carries inside; `picture` of macros.html.j2 shows it."""
+
+    source: str  # data URI
+    width: int
+    height: int
+    description: str
+
+
+Triplet: TypeAlias = Sequence[Picture | None]  # image, heat map and mask of one bag; None where there is none
+
+
+def make_picture(picture: np.ndarray, description: str, quality: int = 75) -> Picture:
+    """A picture (h, w, 3) uint8 as JPEG."""
+    height, width, _ = picture.shape
+    return Picture(format_data_uri(encode_jpeg(picture, quality)), width, height, description)
 
 
 def choose_size(n_images: int) -> int:
@@ -31,8 +47,8 @@ def choose_size(n_images: int) -> int:
     return int(min(max(240 * math.sqrt(400 / max(n_images, 1)), SMALLEST), LARGEST))
 
 
-def format_triplet(run: Run, index: int, size: int, max_bytes: int) -> list[str]:
-    """Image, heat map and mask of one bag as elements of a page; empty where there is none.
+def make_triplet(run: Run, index: int, size: int, max_bytes: int) -> Triplet:
+    """Image, heat map and mask of one bag.
 
     Their longest side is `size` pixels. Quality is lowered until all three take at most `max_bytes` characters.
     """
@@ -44,10 +60,15 @@ def format_triplet(run: Run, index: int, size: int, max_bytes: int) -> list[str]
         f"Mask on {name}, {format_share(bag.area)} of the image": _draw_mask(run, index, image),
     }
     for quality in QUALITIES:
-        elements = ["" if one is None else format_picture(one, text, quality) for text, one in pictures.items()]
-        if sum(map(len, elements)) <= max_bytes:
+        made = [None if one is None else make_picture(one, text, quality) for text, one in pictures.items()]
+        if count_characters(made) <= max_bytes:
             break
-    return elements
+    return made
+
+
+def count_characters(pictures: Iterable[Picture | None]) -> int:
+    """Characters that pictures take on a page, their descriptions aside."""
+    return sum(len(one.source) for one in pictures if one is not None)
 
 
 def read_picture(path: Path, size: int) -> np.ndarray | None:

@@ -117,7 +117,7 @@ class Engine:
             self._measure_masks()
 
     def _wait(self) -> bool:
-        """Until there is something to vote on (True) or the review ends (False)."""
+        """Wait until there is something to vote on (True) or the review ends (False)."""
         while True:
             with self._wake:
                 self._wake.wait_for(lambda: self._dirty or self._stop, POLL_SECONDS)

@@ -119,7 +119,7 @@ class Masks:
     def measure(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> tuple[float, float]:
         """Share of the image that the mask covers, and in which it differs from the mask on the disk.
 
-        Of a video, whose masks are whole segments, the estimates of the snapshot.
+        For a video, whose masks are whole segments, the estimates of the snapshot.
         """
         if self.run.bags[bag].n_frames:
             return float(snapshot.covered[bag]), float(snapshot.change[bag])

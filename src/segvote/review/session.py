@@ -70,7 +70,7 @@ class Session:
             event.set()
 
     async def listen(self, heartbeat: float) -> AsyncIterator[dict[str, Any]]:
-        """The status now and after every change; an empty one after so many seconds without a change."""
+        """The status now and after every change; an empty one after that number of seconds without a change."""
         self._loop = asyncio.get_running_loop()
         event = asyncio.Event()
         self._listeners.add(event)

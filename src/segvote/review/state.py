@@ -11,12 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from segvote.pipeline.opening import list_run_bags
+from segvote.pipeline.opening import list_run_bags, make_run_key
 from segvote.pipeline.strokes import Canvas
 from segvote.pipeline.user_labels import label_bag, label_canvas
 from segvote.review.snapshot import Snapshot, UserInput, make_snapshot
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Corrections, History, make_result_key
+from segvote.run.corrections import Corrections, History
 from segvote.run.run import Run
 from segvote.types import WITH
 
@@ -133,7 +133,7 @@ def find_written(run: Run, actions: Sequence[Action], state: ReviewState) -> Sna
     in the log at that time are unknown.
     """
     written, corrections = open_snapshot(run), state.corrections
-    if make_result_key(run.settings, list_run_bags(run, corrections), corrections) == run.record.key:
+    if make_run_key(run, corrections) == run.record.key:
         return replace(written, user_labels=state.user.user_labels, painted=state.user.painted)
     touched = {action.image for action in actions}
     return replace(written, painted=np.array([-1 if record.digest in touched else 0 for record in run.bags]))

@@ -43,7 +43,7 @@ def write_alternatives(folder: RunFolder, alternatives: Alternatives) -> None:
         path.unlink(missing_ok=True)
         return
     packed = np.packbits(alternatives.selected, axis=1)
-    others = {name: getattr(alternatives, name) for name in NAMES - {"selected"}}
+    others = {name: getattr(alternatives, name) for name in sorted(NAMES - {"selected"})}
     write_arrays(path, False, selected=packed, **others)
 
 

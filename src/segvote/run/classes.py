@@ -84,9 +84,9 @@ class ClassRuns:
 
 def list_joined(runs: Mapping[str, Run], index: int, name: str) -> Iterator[Annotation]:
     """Annotations of the image `name`, or of the frames of that video, with the parts of all classes."""
-    found = [run for run in runs.values() if run.bags[index].has_mask] or [next(iter(runs.values()))]
-    for several in zip(*(run.list_bag_annotations(index) for run in found), strict=True):
-        rest = several[0].name.removeprefix(found[0].bags[index].name)  # name of a frame below its video
+    sources = [run for run in runs.values() if run.bags[index].has_mask] or [next(iter(runs.values()))]
+    for several in zip(*(run.list_bag_annotations(index) for run in sources), strict=True):
+        rest = several[0].name.removeprefix(sources[0].bags[index].name)  # name of a frame below its video
         parts = tuple(part for annotation in several for part in annotation.parts)
         properties = {**several[0].properties}
         if "video" in properties:

@@ -50,7 +50,7 @@ class Corrections:
     extent
         Level of the nested selections for all images; 0: that of the settings.
     extents
-        Image digest to the level chosen for it alone.
+        Image digest to the extent chosen for it alone.
     n_undo, n_redo
         How many actions can be undone and redone.
     last
@@ -98,8 +98,8 @@ class Corrections:
         several = len(self.strokes.get(image, ())) + len(self.divisions.get(image, ()))
         return several + sum(image in one for one in (self.looked, self.moved, self.extents))
 
-    def list_levels(self, digests: Sequence[str], default: int) -> np.ndarray:
-        """(n_bags,) level of each image, by its digest."""
+    def list_extents(self, digests: Sequence[str], default: int) -> np.ndarray:
+        """(n_bags,) extent of each image, by its digest."""
         whole = self.extent or default
         return np.array([self.extents.get(digest, whole) for digest in digests], dtype=np.int64)
 
@@ -150,13 +150,13 @@ class History:
                 added.append(action)
                 undone.clear()
         if taken_back:
-            found = _rebuild(self.corrections, standing, [*taken_back, *added])
+            corrections = _rebuild(self.corrections, standing, [*taken_back, *added])
         else:
-            found = _apply(self.corrections, added)
+            corrections = _apply(self.corrections, added)
         lost = (*self.corrections.lost, *(one.number for one in actions if one.kind == "lost"))
         last = actions[-1].number
-        found = replace(found, n_undo=len(standing), n_redo=len(undone), last=last, lost=lost)
-        return History(tuple(standing), tuple(undone), found)
+        corrections = replace(corrections, n_undo=len(standing), n_redo=len(undone), last=last, lost=lost)
+        return History(tuple(standing), tuple(undone), corrections)
 
 
 def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
@@ -251,12 +251,18 @@ def read_written_corrections(run: Run) -> Corrections:
     return replay([action for action in actions if action.number <= run.record.n_actions])
 
 
-def make_result_key(settings: Settings, segmented: Sequence[Bag], corrections: Corrections) -> str:
-    """Key of a run's result, made of its inputs. Corrections that were all undone leave no trace."""
+def make_result_key(
+    settings: Settings, segmented: Sequence[Bag], corrections: Corrections, others: Sequence[Bag] = ()
+) -> str:
+    """Key of a run's result, made of its inputs. Corrections that were all undone leave no trace.
+
+    Bags that vote are `segmented`, those that are predicted `others`.
+    """
     bags = [(one.name, one.features_key) for one in segmented]
     corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
     refined = {"refiner": hash_refiner(settings.refine)} if settings.refine else {}
-    decided = {**corrected, **refined}
+    predicted = {"predicted": [(one.name, one.features_key) for one in others]} if others else {}
+    decided = {**corrected, **refined, **predicted}
     return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **decided)
 
 

@@ -31,27 +31,31 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
     random: bool = False
 
 
-def format_lesson(found: Estimate) -> str:
+def format_lesson(estimate: Estimate) -> str:
     """What finished images changed, in one line."""
-    count = f"{found.n_finished} finished image{'s' * (found.n_finished != 1)}"
-    if found.after is None or found.before is None:
-        more = " Finish another one to see how well it is predicted." if found.n_finished == 1 else ""
+    count = f"{estimate.n_finished} finished image{'s' * (estimate.n_finished != 1)}"
+    if estimate.after is None or estimate.before is None:
+        more = " Finish another one to see how well it is predicted." if estimate.n_finished == 1 else ""
         return f"{count}: applied to all.{more}"
-    which = "left out" if found.n_left_out == found.n_finished else f"{found.n_left_out} of them left out"
+    which = "left out" if estimate.n_left_out == estimate.n_finished else f"{estimate.n_left_out} of them left out"
     return (
-        f"{count}: {which}, they are predicted with IoU {_format(found.after)}, before {_format(found.before)}. "
+        f"{count}: {which}, they are predicted with IoU {_format(estimate.after)}, before {_format(estimate.before)}. "
         "Applied to all."
     )
 
 
-def format_estimate(found: Estimate) -> str:
+def format_estimate(estimate: Estimate) -> str:
     """The expected IoU of the other images with its interval, and where it comes from; empty where it is not known."""
-    if found.after is None:
+    if estimate.after is None:
         return ""
-    count = f"{found.n_left_out} finished images"
-    interval = "" if found.low is None or found.high is None else f"{_format(found.low)} to {_format(found.high)}, "
-    source = "drawn at random" if found.random else "that you picked: others may be worse"
-    return f"expected IoU of the other images {_format(found.after)} ({interval}{count} {source})"
+    count = f"{estimate.n_left_out} finished images"
+    interval = (
+        ""
+        if estimate.low is None or estimate.high is None
+        else f"{_format(estimate.low)} to {_format(estimate.high)}, "
+    )
+    source = "drawn at random" if estimate.random else "that you picked: others may be worse"
+    return f"expected IoU of the other images {_format(estimate.after)} ({interval}{count} {source})"
 
 
 def _format(value: float) -> str:

@@ -36,7 +36,7 @@ def add_exported(run: RunFolder, hashes: Mapping[str, str]) -> None:
     """Add the masks of an export, by the names of their images."""
     known = read_exported(run)
     added = {name: [*(one for one in known.get(name, ()) if one != new), new] for name, new in hashes.items()}
-    found = {name: some[-MAX_HASHES:] for name, some in {**known, **added}.items()}
+    newest = {name: some[-MAX_HASHES:] for name, some in {**known, **added}.items()}
     with contextlib.suppress(UnwritableFileError):  # a run on a disk that cannot be written to is exported elsewhere
-        if found != known:
-            write_json(run.exported_path, found)
+        if newest != known:
+            write_json(run.exported_path, newest)

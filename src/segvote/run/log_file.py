@@ -61,7 +61,7 @@ def identify(path: Path) -> tuple[int, int] | None:
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection that any thread may use and that waits so many seconds for another process."""
+    """A connection that any thread may use and that waits that number of seconds for another process."""
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     # A byte of a damaged row that is no UTF-8 fails the checksum of its row, and not the whole query.
     connection.text_factory = lambda text: text.decode(errors="replace")
@@ -122,9 +122,11 @@ def explain_access(path: Path) -> Iterator[None]:
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
     """Reject a log of another format, or with anything in it but our table and triggers; they may be missing."""
-    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if found not in (0, FORMAT):
-        raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version not in (0, FORMAT):
+        raise DamagedFileError(
+            f"{path} has format {version}, this segvote reads {FORMAT}; use the version that wrote it"
+        )
     connection.execute("PRAGMA trusted_schema=OFF")
     with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
         fresh.executescript(SCHEMA)

@@ -34,7 +34,7 @@ class StoredModel:
     folder: Path
     settings: Settings
     features: Any  # key of the extractor of features
-    extent: int  # level of the nested selections at which images are predicted
+    extent: int  # of the nested selections, at which images are predicted
     arrays: dict[str, np.ndarray]  # as written, and the features *X* (n_segments, d) float32
 
 
@@ -118,10 +118,10 @@ class _ModelRecord(Struct, forbid_unknown_fields=True):
 
 def _read_record(path: Path) -> _ModelRecord:
     data, advice = read_json(path), "annotate again"
-    found = data.get("version") if isinstance(data, dict) else None
-    if isinstance(found, int) and found != MODEL_VERSION:
-        advice = "install a newer segvote" if found > MODEL_VERSION else advice
-        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; {advice}")
+    version = data.get("version") if isinstance(data, dict) else None
+    if isinstance(version, int) and version != MODEL_VERSION:
+        advice = "install a newer segvote" if version > MODEL_VERSION else advice
+        raise BadInputError(f"{path} has version {version}, this segvote reads {MODEL_VERSION}; {advice}")
     return convert_record(data, _ModelRecord, path, advice=advice)
 
 

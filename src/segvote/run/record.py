@@ -44,20 +44,31 @@ class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes
     ----------
-    name, bag_label, stem
-        The bag's name; ``with`` or ``without``; the name of its output files.
-    digest, segments, features
-        SHA-256 of the image; keys of its segments and features.
-    height, width, n_segments
-        Displayed size; number of segments.
-    n_selected, area
-        Segments selected as object, and the share of the image that the mask covers.
-    score, threshold, uncertainty
-        Mean score of the selected segments (of the best segment for a *without* bag); the score above
-        which segments are selected; 0 certain to 1 uncertain.
-    n_frames
+    name : str
+        ``with`` or ``without``, and the path below that folder.
+    bag_label : str
+        ``with`` or ``without``.
+    stem : str
+        Name of the output files, without extension.
+    digest : str
+        SHA-256 of the image.
+    segments, features : str
+        Keys of its segments and features.
+    height, width : int
+        Displayed size in pixels.
+    n_segments, n_selected : int
+        Number of segments, and of those selected as object.
+    area : float
+        Share of the image that the mask covers.
+    score : float
+        Mean score of the selected segments; of a *without* bag, the score of the best segment.
+    threshold : float
+        Score above which segments are selected.
+    uncertainty : float
+        0 certain to 1 uncertain.
+    n_frames : int
         Frames of a video; 0 for an image.
-    excluded
+    excluded : bool
         Whether the bag was excluded from the vote: it is *without* and likely mislabelled.
     """
 
@@ -102,11 +113,11 @@ class Inputs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
                 raise ValueError(f"{folder!r:.80} cannot be the name of a folder")
 
     def write_near(self, run: Path) -> Inputs:
-        """With the paths relative to a run folder."""
+        """The folders with their paths relative to a run folder."""
         return Inputs(self.with_folder, self.without_folder, *(name_near(one, run) for one in self._list_folders()))
 
     def find_near(self, run: Path) -> Inputs:
-        """With the folders found relative to a run folder where they exist, and without the relative paths."""
+        """The folders, found relative to a run folder where they exist, without the relative paths."""
         near = self.near_with, self.near_without
         return Inputs(*(find_near(one, other, run) for one, other in zip(self._list_folders(), near, strict=True)))
 
@@ -130,8 +141,8 @@ def name_near(folder: str, run: Path) -> str:
 
 def find_near(folder: str, near: str, run: Path) -> str:
     """The folder at a path relative to a run folder if there is one, otherwise the folder as it was."""
-    found = Path(os.path.normpath(run.resolve() / near))
-    return str(found) if near and found.is_dir() else folder
+    path = Path(os.path.normpath(run.resolve() / near))
+    return str(path) if near and path.is_dir() else folder
 
 
 class RunRecord(Struct, frozen=True, omit_defaults=True):
@@ -152,9 +163,11 @@ class RunRecord(Struct, frozen=True, omit_defaults=True):
     estimate: Estimate | None = None  # of the images that were not finished
     corrections: Key = ""  # `Corrections.digest` that the masks follow
     n_actions: Count = 0  # number of the last action of the log among them
+    vote_on: Count = 0  # how many bags were to vote, 0: all
+    predicted: Sequence[BagRecord] = ()  # bags that did not vote and were scored by the model
 
     def __post_init__(self) -> None:
-        for bag in self.bags:
+        for bag in (*self.bags, *self.predicted):
             if bag.name.split("/", 1)[0] not in (WITH, WITHOUT):
                 raise ValueError(f"{bag.name!r:.80} is not the name of a bag")
             check_inside(bag.name, bag.stem)
@@ -212,10 +225,10 @@ def make_record(
     complete: bool = False,
     bags: Sequence[BagRecord] = (),
     problems: Sequence[Problem] = (),
-    **found: Any,
+    **fields: Any,
 ) -> RunRecord:
     """The record of a run by this version; `found` are fields of `RunRecord`."""
-    return RunRecord(__version__, list_versions(), inputs, settings.to_dict(), key, complete, bags, problems, **found)
+    return RunRecord(__version__, list_versions(), inputs, settings.to_dict(), key, complete, bags, problems, **fields)
 
 
 def describe_search(recall: float | None) -> dict[str, Any]:

@@ -69,13 +69,16 @@ class Run:
             raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
         self.settings = read_settings(self.record.settings, self.folder.record_path)
         self.bags, self.inputs = self.record.bags, self.record.inputs
+        self.all_bags = [*self.bags, *self.record.predicted]  # those that did not vote behind those that did
 
     def __len__(self) -> int:
         return len(self.bags)
 
     def __repr__(self) -> str:
         n_with = sum(bag.bag_label == WITH for bag in self.bags)
-        return f"<Run {self.folder.path}: {n_with} with, {len(self) - n_with} without, voter {self.settings.voter}>"
+        predicted = f", {len(self.record.predicted)} predicted" if self.record.predicted else ""
+        counts = f"{n_with} with, {len(self) - n_with} without{predicted}"
+        return f"<Run {self.folder.path}: {counts}, voter {self.settings.voter}>"
 
     def _repr_html_(self) -> str:
         return format_run(self)
@@ -97,6 +100,12 @@ class Run:
         text = format_estimate(self.record.estimate) if self.record.estimate else ""
         # Images are left out at the default extent.
         return text and text + (f", at extent {DEFAULT_EXTENT}" if self.extent != DEFAULT_EXTENT else "")
+
+    def format_sample(self) -> str:
+        """How many images voted and how many were predicted, as one line of text; empty where all voted."""
+        if not self.record.predicted:
+            return ""
+        return f"voted    {len(self):,} of {len(self.all_bags):,} images; the model of their vote predicted the others"
 
     @property
     def extent(self) -> int:
@@ -135,38 +144,54 @@ class Run:
 
     def find(self, name: str) -> int:
         """Number of a bag by its name, its file name, or its stem."""
-        exact = [index for index, bag in enumerate(self.bags) if name == bag.name]
-        found = exact or [index for index, bag in enumerate(self.bags) if name in _list_spellings(bag)]
+        exact = [index for index, bag in enumerate(self.all_bags) if name == bag.name]
+        found = exact or [index for index, bag in enumerate(self.all_bags) if name in _list_spellings(bag)]
         if len(found) != 1:
             raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
+        if found[0] >= len(self):
+            raise BadInputError(
+                f"expected an image that voted; {name!r} was predicted by the vote of {len(self)} others: its mask and "
+                f"heat map are in {self.folder.path}; it may vote by `segvote annotate` with a larger --vote-on"
+            )
         return found[0]
+
+    def read_scores(self, index: int) -> np.ndarray:
+        """(n_segments,) scores of a bag; those of a bag that did not vote are by the model."""
+        if index < len(self):
+            return self.votes["scores"][self.get_slice(index)]
+        bag = self.all_bags[index]
+        scores = read_arrays(self.folder.scores_path(bag.features))["scores"]
+        if scores.shape != (bag.n_segments,):
+            raise DamagedFileError(f"{self.folder.path}: scores of {bag.name} do not belong to it; annotate again")
+        return scores
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
         """Label map, tree and geometry of a bag, as `segvote.pipeline.extract` wrote them."""
-        return read_arrays(self.folder.segments_path(self.bags[index].segments))
+        return read_arrays(self.folder.segments_path(self.all_bags[index].segments))
 
     def read_mask(self, index: int) -> np.ndarray:
         """(h, w) bool at the displayed size."""
-        return read_mask(self.folder.mask_path(self.bags[index].stem)) == 255
+        return read_mask(self.folder.mask_path(self.all_bags[index].stem)) == 255
 
     def find_image(self, index: int) -> Path:
         """Path of the picture; of a video, of a frame that the run keeps."""
-        bag = self.bags[index]
+        bag = self.all_bags[index]
         return get_poster_path(self.folder, bag.segments) if bag.n_frames else self.find_source(index)
 
     def find_source(self, index: int) -> Path:
         """The user's file with its intensity window, or folder of frames."""
         # By the name, not by the bag label, which a correction may have changed.
-        path = self.inputs.find_source(self.bags[index].name)
+        bag = self.all_bags[index]
+        path = self.inputs.find_source(bag.name)
         if not path.exists():
-            path = self._renamed.get(self.bags[index].digest, path)
-        return path if self.bags[index].n_frames else choose_window(path, self.settings.window)
+            path = self._renamed.get(bag.digest, path)
+        return path if bag.n_frames else choose_window(path, self.settings.window)
 
     @cached_property
     def _renamed(self) -> dict[str, Path]:
         """Digest to path of the images in the folders of the run that have another name than in the run."""
         folders = [find_local_path(one) for one in (self.inputs.with_folder, self.inputs.without_folder)]
-        known = {self.inputs.find_source(bag.name) for bag in self.bags}
+        known = {self.inputs.find_source(bag.name) for bag in self.all_bags}
         files = [path for folder in folders if folder.is_dir() for path in list_images(folder) if path not in known]
         found: dict[str, Path] = {}
         for path in files:
@@ -204,16 +229,16 @@ class Run:
 
     def to_table(self) -> list[dict[str, Any]]:
         """One row per bag, the fields of `BagRecord`, for ``pandas.DataFrame``."""
-        return [asdict(bag) for bag in self.bags]
+        return [asdict(bag) for bag in self.all_bags]
 
     def list_annotations(self, left_out: Collection[int] = ()) -> Iterator[Annotation]:
         """One annotation per image and per frame of a video, read one at a time; without some images by number."""
-        for index in sorted(set(range(len(self))) - set(left_out)):
+        for index in sorted(set(range(len(self.all_bags))) - set(left_out)):
             yield from self.list_bag_annotations(index)
 
     def list_bag_annotations(self, index: int) -> Iterator[Annotation]:
         """The annotation of an image, or those of a video's frames; one with an empty mask has no parts."""
-        bag, label = self.bags[index], self.settings.label
+        bag, label = self.all_bags[index], self.settings.label
         if bag.n_frames:
             yield from list_frame_annotations(self.folder, bag, self.find_source(index), label)
         else:

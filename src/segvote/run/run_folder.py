@@ -85,6 +85,10 @@ class RunFolder:
     def features_path(self, key: str) -> Path:
         return self.path / "features" / f"{key}.npz"
 
+    def scores_path(self, key: str) -> Path:
+        """Scores, votes and selected segments of a bag that did not vote, by the key of its features."""
+        return self.path / "votes" / "predicted" / f"{key}.npz"
+
     def mask_path(self, stem: str) -> Path:
         return self.path / "masks" / f"{stem}.png"
 

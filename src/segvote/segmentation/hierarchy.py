@@ -49,7 +49,7 @@ def crop_tree(parents: np.ndarray, altitudes: np.ndarray, n_regions: int) -> tup
 
 
 def _follow(steps: np.ndarray) -> np.ndarray:
-    """Where each node ends when it follows the steps; by doubling, as trees may be as deep as they are large."""
+    """The last node on the path from each node, by doubling the steps: trees may be as deep as they are large."""
     while not np.array_equal(longer := steps[steps], steps):
         steps = longer
     return steps

@@ -65,7 +65,7 @@ def stream_supervoxels(frames: Iterable[np.ndarray], window: int = WINDOW) -> It
 
 
 def choose_level(labels: np.ndarray, n_in_frame: int) -> int:
-    """The finest level of a frame (N_LEVELS, h, w) with at most so many supervoxels; the coarsest if all have more."""
+    """The finest level of a frame (N_LEVELS, h, w) of at most that many supervoxels; else the coarsest."""
     fits = [len(np.unique(level)) <= n_in_frame for level in labels]
     return fits.index(True) if any(fits) else len(labels) - 1
 
@@ -125,7 +125,7 @@ def _segment_window(frames: list[FrameRegions], last: np.ndarray | None, n_numbe
     regions = np.arange(starts[-1])  # of each basin, at the level below
     sizes, histograms = (np.concatenate([getattr(one, name) for one in frames]) for name in ("sizes", "histograms"))
     edges, sizes = link_regions(frames, starts), sizes.astype(np.float64)
-    found = np.empty((N_LEVELS, *lowest.shape), np.int32)
+    maps = np.empty((N_LEVELS, *lowest.shape), np.int32)
     for level in range(N_LEVELS):
         frozen = np.full(len(sizes), -1, np.int64)  # the supervoxel that a region belongs to already
         if last is not None:
@@ -138,9 +138,9 @@ def _segment_window(frames: list[FrameRegions], last: np.ndarray | None, n_numbe
         n_numbers[level] = max(n_numbers[level], numbers.max() + 1)
         membership = sparse.csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))))
         sizes, histograms, regions = membership @ sizes, membership @ histograms, groups[regions]
-        found[level] = numbers[regions][lowest]
+        maps[level] = numbers[regions][lowest]
         edges = _join_edges(groups[edges])
-    return found.swapaxes(0, 1)
+    return maps.swapaxes(0, 1)
 
 
 def link_regions(frames: list[FrameRegions], starts: np.ndarray) -> np.ndarray:

@@ -59,6 +59,6 @@ def make_voter(name: str, options: Mapping[str, Any], finish: bool = False) -> A
     voter = VOTERS[name](**options)
     if not finish:
         return voter
-    from segvote.voters.walk import Finished
+    from segvote.voters.walk import Revote
 
-    return Finished(voter)
+    return Revote(voter)

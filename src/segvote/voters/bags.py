@@ -165,7 +165,7 @@ class Standard:
 
     @classmethod
     def learn(cls, X: np.ndarray) -> Standard:
-        """Of the columns of (n, d); a column that never changes keeps a spread of one."""
+        """Mean and spread of the columns of (n, d); a constant column has a spread of one."""
         spread = X.std(axis=0, dtype=np.float64)
         return cls(X.mean(axis=0, dtype=np.float64), np.where(spread > 1e-12, spread, 1.0))
 

@@ -48,7 +48,8 @@ class BaseVoter(BaseEstimator):
         Number of rounds of voting.
     """
 
-    # Whether features keep their lengths instead of blocks of length one: measured for each voter (docs/voters.md).
+    # Whether features keep their lengths instead of blocks of length one, as measured for each voter:
+    # docs/research/measurements.md.
     wants_lengths: ClassVar[bool] = False
     # The votes at which object begins; None: Otsu's threshold of the training segments.
     zero: ClassVar[float | None] = None

@@ -93,9 +93,9 @@ def _measure_nearest(segments: Segments, negatives: np.ndarray, positives: np.nd
     """
     X, bags = segments.X, segments.bags
     n_first = min(N_MEASURED, len(positives))
-    found = search_neighbours(X[negatives], X[positives], n_first, bags[negatives], bags[positives]).indices
+    candidates = search_neighbours(X[negatives], X[positives], n_first, bags[negatives], bags[positives]).indices
     nearest = np.full(len(negatives), np.inf)
-    for column in found.T:
+    for column in candidates.T:
         known = np.flatnonzero(column >= 0)
         squared = _sum_squares(X[negatives[known]].astype(np.float64) - X[positives[column[known]]])
         nearest[known] = np.minimum(nearest[known], squared)

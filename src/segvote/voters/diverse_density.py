@@ -102,15 +102,15 @@ class BagLoss:
         return np.concatenate([by_point, by_scale])
 
     def _measure_bags(self, background: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By log(1 - P_ij): log prod_j (1 - P_ij), log (1 - prod_j (1 - P_ij))."""
+        """From log(1 - P_ij): log prod_j (1 - P_ij), log (1 - prod_j (1 - P_ij))."""
         no_object = self.bags.sum(background)
         return no_object, np.log(-np.expm1(np.minimum(no_object, -np.finfo(float).tiny)))
 
 
 def climb(loss: Callable[[np.ndarray], tuple[float, np.ndarray]], theta: np.ndarray, max_iter: int) -> Concept:
     """Descend the loss from theta by L-BFGS."""
-    found = minimize(loss, theta, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
-    return Concept.read(found.x, found.fun)
+    minimum = minimize(loss, theta, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
+    return Concept.read(minimum.x, minimum.fun)
 
 
 def climb_all(bags: Bags, n_starts: int, climb_from: Callable[[np.ndarray, BagLoss], Concept]) -> list[Concept]:
@@ -176,13 +176,13 @@ class EMDiverseDensity(_ConceptVoter):
     def _climb_from(self, theta: np.ndarray, loss: BagLoss) -> Concept:
         best, nearest = Concept.read(theta, np.inf), self._choose_nearest(theta, loss)
         for _ in range(self.max_turns):
-            found = climb(nearest, best.theta, self.max_iter)
+            concept = climb(nearest, best.theta, self.max_iter)
             # The nearest segments of the next turn may cost more than those climbed with.
-            nearest = self._choose_nearest(found.theta, loss)
-            found = replace(found, loss=nearest(found.theta)[0])
-            if not found.loss < best.loss - SMALLEST_GAIN:
+            nearest = self._choose_nearest(concept.theta, loss)
+            concept = replace(concept, loss=nearest(concept.theta)[0])
+            if not concept.loss < best.loss - SMALLEST_GAIN:
                 break
-            best = found
+            best = concept
         return best
 
     def _choose_nearest(self, theta: np.ndarray, loss: BagLoss) -> BagLoss:
@@ -208,11 +208,11 @@ class GEMDiverseDensity(_ConceptVoter):
             votes = -loss.measure_squares(best.theta)
             odds = np.exp(votes - np.repeat(bags.max(votes), bags.sizes))
             shares = odds / np.repeat(bags.sum(odds), bags.sizes)
-            found = climb(loss.share(shares), best.theta, self.max_iter)
-            found = replace(found, loss=float(loss.measure(found.theta)))
-            if not found.loss < best.loss - SMALLEST_GAIN:
+            concept = climb(loss.share(shares), best.theta, self.max_iter)
+            concept = replace(concept, loss=float(loss.measure(concept.theta)))
+            if not concept.loss < best.loss - SMALLEST_GAIN:
                 break
-            best = found
+            best = concept
         return best
 
 
@@ -240,11 +240,11 @@ class DDSVM(BagVoter):
         self._model = SVC(C=self.C, class_weight="balanced").fit(self._table_standard.apply(table), bags.labels)
 
     def _find_concepts(self, bags: Bags) -> list[Concept]:
-        found = climb_all(bags, self.n_starts, lambda theta, loss: climb(loss, theta, self.max_iter))
-        found.sort(key=lambda concept: concept.loss)
-        good = 0.5 * (found[0].loss + found[-1].loss)
+        concepts = climb_all(bags, self.n_starts, lambda theta, loss: climb(loss, theta, self.max_iter))
+        concepts.sort(key=lambda concept: concept.loss)
+        good = 0.5 * (concepts[0].loss + concepts[-1].loss)
         kept: list[Concept] = []
-        for concept in found:
+        for concept in concepts:
             if concept.loss <= good and all(other.measure(concept.point[None])[0] > SAME_CONCEPT for other in kept):
                 kept.append(concept)
         return kept

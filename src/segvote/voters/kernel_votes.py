@@ -13,7 +13,7 @@ from segvote.voters.base import BaseVoter, Segments, Votes
 
 # A hundred thousand segments with a hundred thousand: a few minutes on one processor.
 MAX_PAIRS = 10**10
-# The default bandwidth is the median distance to so many nearest segments.
+# The default bandwidth is the median distance to this number of nearest segments.
 N_TYPICAL = 10
 
 
@@ -39,8 +39,8 @@ def choose_bandwidth(
     That is 1 where it would be 0 or there are no voters.
     """
     if given is None:
-        found = search_neighbours(X, voters, N_TYPICAL, bags, voter_bags)
-        squared = found.squared[found.indices >= 0]
+        nearest = search_neighbours(X, voters, N_TYPICAL, bags, voter_bags)
+        squared = nearest.squared[nearest.indices >= 0]
         return float(np.sqrt(np.median(squared))) or 1.0 if len(squared) else 1.0
     if not given > 0:
         raise BadInputError(f"bandwidth must be above 0 or None; got {given}")

@@ -34,17 +34,17 @@ class ManifoldSSKDE(SSKDE):
             raise BadInputError(
                 f"n_tangent must be 0 or above and n_local 1 or above; got {self.n_tangent} and {self.n_local}"
             )
-        found = search_neighbours(segments.X, segments.X, self.n_local, segments.bags, segments.bags)
-        self._tangents = learn_tangents(segments.X, found.indices, self.n_tangent)
+        neighbours = search_neighbours(segments.X, segments.X, self.n_local, segments.bags, segments.bags)
+        self._tangents = learn_tangents(segments.X, neighbours.indices, self.n_tangent)
         super()._learn(segments)
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
         voters = self._voters
-        found = search_neighbours(X, voters.X, self.n_neighbors, bags, voters.bags)
-        squared = self._tangents.shorten(X, voters.X, found)
+        neighbours = search_neighbours(X, voters.X, self.n_neighbors, bags, voters.bags)
+        squared = self._tangents.shorten(X, voters.X, neighbours)
         order = np.argsort(squared, axis=1, kind="stable")
-        squared, indices = (np.take_along_axis(one, order, axis=1) for one in (squared, found.indices))
-        return Neighbours(squared, indices, found.n_voters, found.recall).build_graph()
+        squared, indices = (np.take_along_axis(one, order, axis=1) for one in (squared, neighbours.indices))
+        return Neighbours(squared, indices, neighbours.n_voters, neighbours.recall).build_graph()
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class Tangents:
     axes: np.ndarray  # (n, m, d) orthonormal directions of each segment
     shares: np.ndarray  # (n, m) l / (l + s^2), l the variance along the direction, s^2 the mean along the others
 
-    def shorten(self, X: np.ndarray, voters: np.ndarray, found: Neighbours) -> np.ndarray:
+    def shorten(self, X: np.ndarray, voters: np.ndarray, neighbours: Neighbours) -> np.ndarray:
         """(n, k) squared distances from X to its neighbours in the metric of each neighbour.
 
         With covariance ``C = s^2 I + sum l a a^T``: ``s^2 (x - v)^T C^-1 (x - v)``, that is
         ``|x - v|^2 - sum (a . (x - v))^2 l / (l + s^2)``.
         """
-        shortened = found.squared.astype(np.float64)
-        for column, nearest in enumerate(found.indices.T):
+        shortened = neighbours.squared.astype(np.float64)
+        for column, nearest in enumerate(neighbours.indices.T):
             known = np.flatnonzero(nearest >= 0)
             gaps = X[known].astype(np.float64) - voters[nearest[known]]
             along = np.einsum("nmd,nd->nm", self.axes[nearest[known]], gaps)

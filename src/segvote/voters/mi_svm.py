@@ -101,8 +101,8 @@ class _GuessingSVM(PrototypeVoter, BagVoter):
             rows = spread_out(len(points), self.n_landmarks)
             self._machine = _MappedMachine(self.C, self.gamma_, points[rows], rows)
         self._take_turns(points, bags)
-        found = self._machine.prototypes
-        self.prototypes_ = replace(found, rows=bags.rows[found.rows])
+        prototypes = self._machine.prototypes
+        self.prototypes_ = replace(prototypes, rows=bags.rows[prototypes.rows])
 
     def _take_turns(self, points: np.ndarray, bags: Bags) -> None:
         """Train and guess until a guess comes back."""

@@ -42,8 +42,8 @@ class _EmbeddedBags(PrototypeVoter, BagVoter):
         self.prototypes_ = Prototypes(points, amounts, bags.rows[rows[used]], gamma, float(model.intercept_[0]))
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
-        found = self.prototypes_
-        return embed_bags(bags, found.points, self.bandwidth_) @ found.amounts + found.intercept
+        prototypes = self.prototypes_
+        return embed_bags(bags, prototypes.points, self.bandwidth_) @ prototypes.amounts + prototypes.intercept
 
 
 class MILES(_EmbeddedBags):

@@ -27,18 +27,18 @@ class _NearestNegatives(BaseVoter):
 
     def _measure_shares(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(n, k) contribution of each neighbour, 0 where there is none, and its number among the negatives, or -1."""
-        found = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
-        is_found = found.indices >= 0
-        distances = np.sqrt(np.where(is_found, found.squared, 0.0))
-        return distances / np.maximum(is_found.sum(axis=1, keepdims=True), 1), found.indices
+        nearest = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
+        is_found = nearest.indices >= 0
+        distances = np.sqrt(np.where(is_found, nearest.squared, 0.0))
+        return distances / np.maximum(is_found.sum(axis=1, keepdims=True), 1), nearest.indices
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._measure_shares(X, bags)[0].sum(axis=1)
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         shares, indices = self._measure_shares(x[None, :], np.array([bag]))
-        found = indices[0] >= 0
-        return self._negatives[indices[0][found]], shares[0][found], -self.threshold_
+        is_neighbour = indices[0] >= 0
+        return self._negatives[indices[0][is_neighbour]], shares[0][is_neighbour], -self.threshold_
 
 
 @dataclass(eq=False, repr=False)
@@ -81,9 +81,9 @@ class NegMin(_NearestNegatives):
         """For each *without* bag: (n,) its segment nearest to each x, and the similarity to it; 0 in x's own bag."""
         for bag in np.unique(self._voter_bags):
             rows = np.flatnonzero(self._voter_bags == bag)
-            found = search_neighbours(X, self._voters[rows], 1)
-            similarity = np.exp(-found.squared[:, 0] / (2 * self.bandwidth_**2))
-            yield self._negatives[rows[found.indices[:, 0]]], np.where(bags != bag, similarity, 0.0)
+            nearest = search_neighbours(X, self._voters[rows], 1)
+            similarity = np.exp(-nearest.squared[:, 0] / (2 * self.bandwidth_**2))
+            yield self._negatives[rows[nearest.indices[:, 0]]], np.where(bags != bag, similarity, 0.0)
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         if self.reading == "global":

@@ -58,7 +58,7 @@ def _convert(voter: str, name: str, value: Any, strict: bool) -> Any:
 
 def parse_options_of_all(voters: Sequence[str], texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Voter to its options, where it has any: ``NAME=VALUE`` for each that has it, ``VOTER.NAME=VALUE`` for one."""
-    found: dict[str, dict[str, Any]] = {}
+    options: dict[str, dict[str, Any]] = {}
     for text in texts:
         start, dot, rest = text.partition(".")
         if dot and "=" not in start:
@@ -71,8 +71,8 @@ def parse_options_of_all(voters: Sequence[str], texts: Iterable[str]) -> dict[st
             known = sorted({name for voter in voters for name in list_options(voter)})
             raise UnknownNameError(f"no voter has an option {_split(text)[0]!r}; known are: {', '.join(known)}")
         for voter in chosen:
-            found.setdefault(voter, {}).update(parse_options(voter, [text]))
-    return found
+            options.setdefault(voter, {}).update(parse_options(voter, [text]))
+    return options
 
 
 def _split(text: str) -> tuple[str, str]:

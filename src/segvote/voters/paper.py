@@ -112,7 +112,7 @@ class PaperEKDE(BaseVoter):
         best = (1.0, 1.0)
         if None in given:
             best = choose_bandwidths(segments, self.grid, self.bandwidth_rule, self.own_bag)
-        chosen = [found if asked is None else asked for asked, found in zip(given, best, strict=True)]
+        chosen = [bandwidth if asked is None else asked for asked, bandwidth in zip(given, best, strict=True)]
         if not min(chosen) > 0:
             raise BadInputError(f"a bandwidth must be above 0; got {min(chosen)}")
         self.bandwidth_for_, self.bandwidth_against_ = map(float, chosen)

@@ -58,8 +58,12 @@ class PrototypeVoter(BaseVoter):
         return self.prototypes_.vote(self._standardise(X))
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
-        found = self.prototypes_
-        return found.rows, found.list_votes(self._standardise(x[None, :]))[0], found.intercept - self.threshold_
+        prototypes = self.prototypes_
+        return (
+            prototypes.rows,
+            prototypes.list_votes(self._standardise(x[None, :]))[0],
+            prototypes.intercept - self.threshold_,
+        )
 
 
 def embed_bags(bags: Bags, prototypes: np.ndarray, bandwidth: float) -> np.ndarray:
@@ -94,7 +98,7 @@ class PrototypeVoting(PrototypeVoter, BagVoter):
     """
 
     n_prototypes: int = 50  # at most
-    n_candidates: int = 2000  # at most so many *with* segments, evenly spaced, are candidates
+    n_candidates: int = 2000  # most *with* segments, evenly spaced, that are candidates
     bandwidth: float | None = None  # of the Gaussian kernel; None: see `choose_bandwidth`, over all segments
 
     def _fit_bags(self, bags: Bags) -> None:

@@ -16,7 +16,7 @@ from segvote.method.graph import N_NEIGHBORS
 from segvote.voters.base import Segments, Votes
 from segvote.voters.kernel_votes import NeighbourVoter
 
-# The iteration ends when no label changes by more than this, or after so many rounds.
+# The iteration ends when no label changes by more than this, or after this number of rounds.
 SAME_LABELS = 1e-10
 MAX_ROUNDS = 10_000
 

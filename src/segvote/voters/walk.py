@@ -122,7 +122,7 @@ class AdaptedWalk(Walk):
 
 
 @dataclass(eq=False, repr=False)
-class Finished(NeighbourVoter):
+class Revote(NeighbourVoter):
     """A voter whose selection votes once more, beside a classifier of selected against not selected segments.
 
     The scores of `voter` are cut at Otsu's threshold of each *with* bag. The share s_i of the nearest segments of other

@@ -160,12 +160,12 @@ def open_model(path: str, device: str) -> Any:
 
 
 def _check_input(path: str, inputs: Sequence[Any]) -> None:
-    found = "; ".join(f"{each.name:.40} {each.shape} {each.type}" for each in inputs) or "none"
+    shapes = "; ".join(f"{each.name:.40} {each.shape} {each.type}" for each in inputs) or "none"
     one = inputs[0] if len(inputs) == 1 else None
     if one is None or len(one.shape) != 4 or one.type not in INPUT_TYPES or one.shape[1] not in (3, "3"):
-        raise BadInputError(f"{path}: expected one input (n, 3, height, width) of floats, the model takes {found}")
+        raise BadInputError(f"{path}: expected one input (n, 3, height, width) of floats, the model takes {shapes}")
     if isinstance(one.shape[0], int) and one.shape[0] != 1:
-        raise BadInputError(f"{path}: expected a batch of 1 or of any size, the model takes {found}")
+        raise BadInputError(f"{path}: expected a batch of 1 or of any size, the model takes {shapes}")
 
 
 def _find_multiple(path: str) -> int:

@@ -23,8 +23,8 @@ def list_devices(is_torch: bool = False) -> list[str]:
     if is_torch:
         import torch
 
-        found = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), CPU: True}
-        return [name for name, is_there in found.items() if is_there]
+        devices = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), CPU: True}
+        return [name for name, is_there in devices.items() if is_there]
     import onnxruntime
 
     available = onnxruntime.get_available_providers()

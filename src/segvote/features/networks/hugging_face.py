@@ -120,8 +120,8 @@ def _fetch(name: str, local_files_only: bool) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     with explain_errors(f"{path}: expected JSON, fetch the model again"):
-        found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return found if isinstance(found, dict) else {}
+        content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _find_patch(config: dict[str, Any]) -> int:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
+from segvote.features.networks.adaptable import AdaptableFeatures
 from segvote.features.networks.devices import CPU, choose_device
-from segvote.features.networks.network import NetworkFeatures, hash_files, make_session
+from segvote.features.networks.network import hash_files
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.features.pooling import check_pooling
 
@@ -34,7 +35,7 @@ EPSILON = np.float32(1e-3)  # of the batch normalisation
 Weights = dict[str, np.ndarray]
 
 
-class Lite0Features(NetworkFeatures):
+class Lite0Features(AdaptableFeatures):
     """Maps of EfficientNet-Lite0 at strides 8, 16 and 32, pooled over segments.
 
     Parameters
@@ -69,8 +70,8 @@ class Lite0Features(NetworkFeatures):
     def _name_model(self) -> dict[str, Any]:
         return {"name": "lite0", "weights": hash_files([self.path])}
 
-    def _open_model(self) -> Any:
-        return make_session(build_lite0(read_torch_file(self.path)), self.device)
+    def build_network(self) -> bytes:
+        return build_lite0(read_torch_file(self.path))
 
 
 @cache

@@ -34,7 +34,7 @@ class NetworkFeatures(FeatureExtractor):
     mean: tuple[float, ...] = IMAGENET_MEAN
     std: tuple[float, ...] = IMAGENET_STD
     pooling: str  # mean or max over the cells of a segment
-    # Of a cell's content behind its place in the map, in cells; uneven padding makes such shifts.
+    # Shift of a cell's content against its place in the map, in cells; uneven padding makes such shifts.
     cell_shift: float = 0.0
     device: str = CPU
     options: tuple[str, ...]  # attributes that are part of the key
@@ -53,10 +53,14 @@ class NetworkFeatures(FeatureExtractor):
         """Start the session of the network: an `onnxruntime.InferenceSession`, or the object that `_run` takes."""
 
     def _get_session(self) -> Any:
-        key = (type(self).__name__, self.device, *_name_content(self.path))
+        key = self._name_session()
         if key not in _SESSIONS:
             _SESSIONS[key] = self._open_model()
         return _SESSIONS[key]
+
+    def _name_session(self) -> tuple[Any, ...]:
+        """All that a session depends on."""
+        return (type(self).__name__, self.device, *_name_content(self.path))
 
     def _choose_sides(self, height: int, width: int) -> tuple[int, int]:
         """Sides of the network's input."""
@@ -64,7 +68,11 @@ class NetworkFeatures(FeatureExtractor):
 
     def _prepare(self, image: np.ndarray) -> np.ndarray:
         """(1, 3, height, width) float32: the network's input."""
-        resized = resize_image(image, *self._choose_sides(*image.shape[:2])).astype(np.float32)
+        return self._scale(image, *self._choose_sides(*image.shape[:2]))
+
+    def _scale(self, image: np.ndarray, height: int, width: int) -> np.ndarray:
+        """(1, 3, height, width) float32."""
+        resized = resize_image(image, height, width).astype(np.float32)
         scaled = (resized / self.divisor - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
         return np.ascontiguousarray(scaled.transpose(2, 0, 1)[None])
 

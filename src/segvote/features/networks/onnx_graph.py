@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, load_model_from_string, numpy_helper
+
+from segvote.errors import DamagedFileError
 
 OPSET = 13
 IR_VERSION = 8  # old enough for every onnxruntime that is still installed
@@ -42,3 +44,18 @@ class GraphBuilder:
         graph = helper.make_graph(self._nodes, "segvote", [image], answers, self._weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
         return model.SerializeToString()
+
+
+def replace_weights(network: bytes, weights: Mapping[str, np.ndarray]) -> bytes:
+    """A serialised model with other numbers in some of its constants, by their names; shapes stay."""
+    model = load_model_from_string(network)
+    known = {one.name: one for one in model.graph.initializer}
+    for name, array in weights.items():
+        shape = tuple(known[name].dims) if name in known else None
+        if array.shape != shape or array.dtype != np.float32 or not np.isfinite(array).all():
+            raise DamagedFileError(
+                f"adapted weights {name!r:.40}: expected finite float32 of shape {shape}, got {array.dtype} of "
+                f"{array.shape}; annotate again into another folder"
+            )
+        known[name].CopyFrom(numpy_helper.from_array(np.ascontiguousarray(array), name))
+    return model.SerializeToString()

@@ -23,7 +23,7 @@ from segvote.features.networks.weights import find_weights
 
 SAM, MOBILE_SAM = "sam:", "mobile-sam"
 SIDE, GRID = 1024, 256  # pixels of the network's input, and cells of its low-resolution masks, a side
-# Of red, green and blue, 0 to 255; encoders that take (height, width, 3) do this themselves.
+# Mean and deviation of red, green and blue, 0 to 255; encoders that take (height, width, 3) do this themselves.
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 DECODER_INPUTS = {"image_embeddings", "point_coords", "point_labels", "mask_input", "has_mask_input", "orig_im_size"}
 SMALL_MASKS = "low_res_masks"  # output of the decoder
@@ -31,7 +31,7 @@ SMALL_MASKS = "low_res_masks"  # output of the decoder
 MIN_AGREEMENT = 0.6
 N_INSIDE, N_OUTSIDE = 3, 2  # points of a prompt
 APART = 0.25  # least distance of two points, in sides of the region
-# Regions that are prompts: the largest ones, of at least so many cells.
+# Regions that are prompts: the largest ones, of at least this number of cells.
 MAX_REGIONS, MIN_CELLS = 64, 16
 INSIDE, OUTSIDE, TOP_LEFT, BOTTOM_RIGHT = 1, 0, 2, 3  # labels of points, as SAM numbers them
 LOGIT = 8.0  # of a mask as prompt: a cell is certain, on either side of 0
@@ -199,7 +199,7 @@ def pick_places(scores: np.ndarray, allowed: np.ndarray, n_places: int, apart: f
 
 
 def choose_mask(masks: np.ndarray, region: np.ndarray) -> np.ndarray | None:
-    """Of masks (n, h, w) bool the one most like a region (h, w) bool; None where none agrees with it."""
+    """The mask of (n, h, w) bool that overlaps a region (h, w) bool most; None where none agrees with it."""
     agreements = [(mask & region).sum() / max((mask | region).sum(), 1) for mask in masks]
     best = int(np.argmax(agreements))
     return masks[best] if agreements[best] > MIN_AGREEMENT else None

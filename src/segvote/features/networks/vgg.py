@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError
+from segvote.features.networks.adaptable import AdaptableFeatures
 from segvote.features.networks.devices import CPU, choose_device
-from segvote.features.networks.network import NetworkFeatures, hash_files, make_session
+from segvote.features.networks.network import hash_files
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.features.networks.weights import find_weights
 from segvote.features.pooling import check_pooling, choose_sides
@@ -30,7 +31,7 @@ STRIDE = 16  # of the coarsest map
 Layer = tuple[np.ndarray, np.ndarray]  # kernel (out, in, 3, 3) and bias (out,)
 
 
-class VggFeatures(NetworkFeatures):
+class VggFeatures(AdaptableFeatures):
     """Maps of a VGG after the last convolution (with ReLU) of stages 3, 4 and 5, pooled over segments.
 
     Parameters
@@ -79,8 +80,8 @@ class VggFeatures(NetworkFeatures):
     def _name_model(self) -> dict[str, Any]:
         return {"name": self.name, "weights": hash_files([self.path])}
 
-    def _open_model(self) -> Any:
-        return make_session(build_vgg(self.name, read_vgg_weights(self.name, self.path)), self.device)
+    def build_network(self) -> bytes:
+        return build_vgg(self.name, read_vgg_weights(self.name, self.path))
 
     def _choose_sides(self, height: int, width: int) -> tuple[int, int]:
         return choose_sides(1, 1, self.size, STRIDE) if self.square else super()._choose_sides(height, width)
@@ -178,8 +179,8 @@ def _read_safetensors(path: str) -> dict[str, np.ndarray]:
 def _pick(where: str, state: dict[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:
     array = state.get(name)
     if array is None or array.shape != shape or array.dtype.kind not in "fiu":
-        found = "nothing" if array is None else f"{array.shape} of {array.dtype}"
-        raise BadInputError(f"{where} with {name} of shape {shape}, got {found}; one with _bn is another network")
+        got = "nothing" if array is None else f"{array.shape} of {array.dtype}"
+        raise BadInputError(f"{where} with {name} of shape {shape}, got {got}; one with _bn is another network")
     if not np.isfinite(array).all():
         raise DamagedFileError(f"{where} with finite numbers in {name}, found others; fetch the file again")
     return array.astype(np.float32)

@@ -58,8 +58,8 @@ def list_weights() -> list[InstalledWeights]:
     -------
     list of InstalledWeights
     """
-    found = {one.name: one for one in entry_points(group=GROUP) if one.dist is not None}
-    return [_read_package(found[name], found[name].dist) for name in sorted(found)]  # type: ignore[arg-type]
+    entries = {one.name: one for one in entry_points(group=GROUP) if one.dist is not None}
+    return [_read_package(entries[name], entries[name].dist) for name in sorted(entries)]  # type: ignore[arg-type]
 
 
 def find_weights(name: str) -> list[Path]:
@@ -74,15 +74,15 @@ def find_weights(name: str) -> list[Path]:
     -------
     list of Path
     """
-    found = [one for one in list_weights() if one.name == name]
-    if not found:
+    packages = [one for one in list_weights() if one.name == name]
+    if not packages:
         raise MissingPartError(
             f"{name} needs the package segvote-{name}, which is not installed: pip install 'segvote[{EXTRAS[name]}]', "
             "or make weights in a clone of segvote"
         )
-    for path, sha256 in found[0].hashes.items():
-        _check_file(path, sha256, found[0].package)
-    return sorted(found[0].hashes)
+    for path, sha256 in packages[0].hashes.items():
+        _check_file(path, sha256, packages[0].package)
+    return sorted(packages[0].hashes)
 
 
 def _read_package(point: EntryPoint, package: Distribution) -> InstalledWeights:

@@ -2,7 +2,8 @@
 
 COCO counts down the columns and may pack the counts into a text of 6-bit characters; CVAT counts along the rows of a
 crop. Label Studio's brush holds runs of the RGBA bytes of a picture, packed bit by bit. All functions are exact
-inverses of each other, and a damaged input raises `BadInputError` instead of giving a wrong mask.
+inverses of each other, and a damaged input raises `BadInputError` instead of giving a wrong mask (pycocotools 2.0.11
+fills up counts that are too short with whatever is in memory).
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ def write_labelme(annotations: Iterable[Annotation], folder: Path, options: Expo
         if options.images == "none" and annotation.image_path is not None:
             picture = annotation.image_path
         # labelme looks for it from the folder of the JSON file.
-        found = Path(os.path.relpath(picture.resolve(), path.parent.resolve())).as_posix()
-        write_json(path, _describe(annotation, found, options))
+        address = Path(os.path.relpath(picture.resolve(), path.parent.resolve())).as_posix()
+        write_json(path, _describe(annotation, address, options))
     return folder
 
 

@@ -25,12 +25,12 @@ def read_any(path: Path | str) -> Iterator[Annotation]:
     path = Path(path)
     if path.is_dir():
         subsets = sorted(path.glob("annotations/instances_*.json"))
-        found = itertools.chain.from_iterable(map(_read_file, subsets)) if subsets else read_labelme(path)
+        annotations = itertools.chain.from_iterable(map(_read_file, subsets)) if subsets else read_labelme(path)
     elif not path.is_file():
         raise BadInputError(f"expected a file of annotations, got {path}, which is absent; check the name")
     else:
-        found = _read_archive(path) if zipfile.is_zipfile(path) else _read_file(path)
-    return _name_file(found, path)
+        annotations = _read_archive(path) if zipfile.is_zipfile(path) else _read_file(path)
+    return _name_file(annotations, path)
 
 
 def _name_file(annotations: Iterator[Annotation], path: Path) -> Iterator[Annotation]:
@@ -77,14 +77,14 @@ def _read_archive(path: Path) -> Iterator[Annotation]:
 def _find_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     """The only file of annotations; `ValueError` where there is none, or where it would unpack to too many bytes."""
     paths = {member: PurePosixPath(member.filename) for member in archive.infolist() if not member.is_dir()}
-    found = [
+    members = [
         member
         for member, path in paths.items()
         if path.suffix.lower() in (".json", ".xml") and not path.name.startswith((".", "_"))
     ]
-    if len(found) != 1:
-        raise ValueError(f"expected one file of annotations, got {len(found)}")
-    (member,) = found
+    if len(members) != 1:
+        raise ValueError(f"expected one file of annotations, got {len(members)}")
+    (member,) = members
     if member.file_size > MAX_BYTES or member.file_size > _MAX_RATIO * max(member.compress_size, 1024):
         raise ValueError(f"it would grow to {member.file_size} bytes")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

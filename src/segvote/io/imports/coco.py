@@ -23,12 +23,12 @@ class _Category(Struct):
     name: str
 
 
-class _Named(Struct):
+class _Item(Struct):
     id: Id
     file_name: str
 
 
-class _Image(_Named):
+class _Image(_Item):
     height: Size
     width: Size
 
@@ -59,7 +59,7 @@ class _Box(Struct):
 
 
 class _BoxFile(Struct):
-    images: list[_Named]
+    images: list[_Item]
     annotations: list[_Box]
     categories: list[_Category] | None = None
 
@@ -78,11 +78,11 @@ def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
     _check_listed(shapes.keys(), file.images, where)
     for name, (image, *others) in _group_images(file.images, where).items():
         place = f"{where}, {image.file_name}"
-        found = _read_shapes(image, [shape for one in (image, *others) for shape in shapes[one.id]], labels, place)
-        yield join_shapes(name, image.height, image.width, found, place)
+        parts = _read_shapes(image, [shape for one in (image, *others) for shape in shapes[one.id]], labels, place)
+        yield join_shapes(name, image.height, image.width, parts, place)
 
 
-def _check_listed(ids: Any, images: Sequence[_Named], where: str) -> None:
+def _check_listed(ids: Any, images: Sequence[_Item], where: str) -> None:
     if strays := ids - {image.id for image in images}:
         raise BadInputError(f"{where}: annotations of images that are not listed: {sorted(map(str, strays))[:5]!s:.80}")
 

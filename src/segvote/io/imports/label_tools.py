@@ -98,11 +98,11 @@ def _read_task(data: dict[str, Any], drawn: _Drawn, where: str) -> Annotation:
     shapes = [result for result in drawn.result if result.is_shape(where)]
     height, width = _read_size(shapes, data, where)
     labels = {one.id: label for one in drawn.result if (label := one.value.find_label())}
-    found = (
+    parts = (
         (one.value.find_label() or labels.get(one.id, ""), _read_mask(one, height, width, where), one.score)
         for one in shapes
     )
-    return join_shapes(_find_name(data, where), height, width, found, where)
+    return join_shapes(_find_name(data, where), height, width, parts, where)
 
 
 def _find_name(data: dict[str, Any], where: str) -> str:

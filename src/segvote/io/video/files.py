@@ -144,7 +144,7 @@ class FilmWriter:
         self.stream: Any = None
 
     def write(self, image: np.ndarray, time: float) -> None:
-        """Add a frame, (h, w, 3) uint8 RGB of the size of the first, shown at so many seconds; times must grow.
+        """Add a frame, (h, w, 3) uint8 RGB of the size of the first, shown at a time in seconds; times must grow.
 
         An odd side gains one pixel by repeating its last row or column, because H.264 with halved colours has even
         sides only.

@@ -144,8 +144,8 @@ def _join_features(extractor: BagExtractor, paths: Sequence[Path]) -> dict[str, 
     scale = fit_standardiser([features], extractor.extractor.blocks, extractor.extractor.standardise)
     scaled = scale.apply(features)
     for number in sorted({*range(len(paths))} - {*voters}):
-        found = search_neighbours(scale.apply(read_arrays(paths[number])["features"]), scaled, 1)
-        matches.append(found.indices[:, 0].astype(np.int32))
+        nearest = search_neighbours(scale.apply(read_arrays(paths[number])["features"]), scaled, 1)
+        matches.append(nearest.indices[:, 0].astype(np.int32))
     return {"features": features, "matches": np.concatenate(matches)}
 
 

@@ -81,8 +81,8 @@ def cut_slices(image: np.ndarray, tubes: np.ndarray, shape: tuple[int, int]) -> 
     """Segments of a key frame (h, w, 3): its slices, with their `tubes` (n,), by the tube of every pixel (h, w)."""
     numbers, labels = np.unique(tubes, return_inverse=True)
     labels, lab = labels.reshape(tubes.shape).astype(np.int32), convert_to_lab(image)
-    found = measure_segments(Segmentation(labels, *link_ward(lab, labels)), lab, shape)
-    return {**found, "tubes": numbers.astype(np.int32)}
+    measures = measure_segments(Segmentation(labels, *link_ward(lab, labels)), lab, shape)
+    return {**measures, "tubes": numbers.astype(np.int32)}
 
 
 # Deciding -------------------------------------------------------------------------------------------------------------
@@ -171,10 +171,10 @@ class TubeMaps:
         """
         path = self.keys.run.segments_path(name_tubes(self.keys.key, frame))
         numbers, local = np.unique(read_arrays(path, ("labels",))["labels"], return_inverse=True)
-        found = self._find_slices(numbers, frame)[local.reshape(-1)].reshape(local.shape)
-        if (found < 0).any():
-            found = np.where(found < 0, self.keys.read_labels(self.keys.find_nearest(frame)), found)
-        return found.astype(np.int32)
+        slices = self._find_slices(numbers, frame)[local.reshape(-1)].reshape(local.shape)
+        if (slices < 0).any():
+            slices = np.where(slices < 0, self.keys.read_labels(self.keys.find_nearest(frame)), slices)
+        return slices.astype(np.int32)
 
     def _find_slices(self, numbers: np.ndarray, frame: int) -> np.ndarray:
         """(n,) segment of each tube, that of the slice nearest in time; -1 without a slice."""

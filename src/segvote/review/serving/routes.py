@@ -54,7 +54,7 @@ STATUSES = {
     UnwritableFileError: 507,
 }
 MAX_BODY = 1 << 18
-# Of label maps and masks, which are long runs of equal values; pictures are compressed already.
+# Gzip level for label maps and masks, which are long runs of equal values; pictures are compressed already.
 GZIP = [Middleware(GZipMiddleware, compresslevel=6)]
 # Seconds between comment lines, by which a page notices a dead server and a server a closed page.
 HEARTBEAT_SECONDS = 10.0

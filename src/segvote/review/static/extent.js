@@ -8,7 +8,7 @@ const byId = (id) => document.getElementById(id);
 const extentOf = (index) => store.status.extents?.[index] ?? store.status.extent;
 
 // In words: of six, the first is the part, the last the whole.
-const describe = (extent) => `${extent} of ${store.run.nExtents}${extent === 1 ? ", the most telling part" : extent === store.run.nExtents ? ", the whole object" : ""}`;
+const describe = (extent) => `${extent} of ${store.run.nExtents}${extent === 1 ? ", the most distinctive part" : extent === store.run.nExtents ? ", the whole object" : ""}`;
 
 function show() {
   const { extent } = store.status;
