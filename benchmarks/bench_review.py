@@ -14,6 +14,7 @@ pixels    a lasso is drawn around the error, a connected region, whose lasso gai
 model     the middle of the largest error is clicked with the model tool, at that of part, object and whole, whose
           outlines the person sees, which gains most; where none gains, the next largest error. Needs the package
           segvote-mobile-sam; embeddings are stored in the run;
+both      the lasso of ``pixels`` or the click of ``model``, whichever gains more;
 vote      the correction takes part in the vote, as on the page: it is propagated at once, and a vote is held after
           every fifth correction;
 alone     no other segment changes.
@@ -71,7 +72,7 @@ HAND, N_ERRORS = 2.0, 5
 OBJECT, BACKGROUND = 255, 0  # of the truth; other values are not judged
 EVERY = 5  # corrections from one vote to the next
 WAYS = ("segments-vote", "pixels-vote", "images-vote", "segments-alone", "pixels-alone")
-MODEL_WAYS = ("model-vote", "model-alone")
+MODEL_WAYS = ("model-vote", "model-alone", "both-vote", "both-alone")
 # After how many actions masks are drawn and measured.
 DRAWN_AT = (0, 1, 5, 10, 25, 50, 100)
 FOUND = 0.5  # IoU from which an image counts for CorLoc
@@ -145,6 +146,12 @@ class Person:
             if gains and max(gains) > WORTH:
                 return levels[int(np.argmax(gains))], value
         return None
+
+    def take_better(self, bag: int, mask: np.ndarray) -> tuple[np.ndarray, int] | None:
+        """Pixels and value of the lasso or of the model click, whichever gains more; None: neither."""
+        both = (self.lasso_worst(bag, mask), self.ask_model(bag, mask))
+        found = [one for one in both if one is not None]
+        return max(found, key=lambda one: self.measure_iou(bag, np.where(one[0], one[1] == 1, mask)), default=None)
 
     def _draw_levels(self, bag: int, place: np.ndarray, size: tuple[int, ...]) -> Sequence[np.ndarray]:
         """Part, object and whole at a place of the working size; none where the model finds nothing."""
@@ -275,7 +282,9 @@ class Corrector:
         return user_labels
 
     def _paint(self, bag: int, mask: np.ndarray) -> np.ndarray | None:
-        worst = (self.person.ask_model if self.tool == "model" else self.person.lasso_worst)(bag, mask)
+        person = self.person
+        ways = {"pixels": person.lasso_worst, "model": person.ask_model, "both": person.take_better}
+        worst = ways[self.tool](bag, mask)
         if worst is None:
             return None
         pixels, value = worst

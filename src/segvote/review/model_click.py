@@ -44,9 +44,12 @@ class ModelClick:
 
     @cached_property
     def drawing(self) -> Drawing:
-        """The drawing of the run, with the installed network where the run has none."""
+        """The drawing of the run, with the installed network where it has none; an error where files are missing."""
         found = self.run.drawing
-        return found if found.refine else replace(found, **name_refiner(replace(self.run.settings, refine=MOBILE_SAM)))
+        if not found.refine:
+            return replace(found, **name_refiner(replace(self.run.settings, refine=MOBILE_SAM)))
+        check_refiner(found.refine, found.refine_sha256)
+        return found
 
     @cached_property
     def _sam(self) -> Sam:
@@ -55,7 +58,7 @@ class ModelClick:
     def find_problem(self) -> str:
         """Why there is no network, in one line; empty where there is one."""
         try:
-            check_refiner(self.drawing.refine, self.drawing.refine_sha256)
+            _ = self.drawing
         except SegvoteError as error:
             return str(error)
         return ""
