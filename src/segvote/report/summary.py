@@ -176,7 +176,8 @@ def format_parameters(run: Run) -> str:
     """Two tables: the settings and folders, and the versions of the packages that may change a mask."""
     defaults = Settings().to_dict()
     chosen = [
-        (escape(name), _format_value(value, value == defaults[name])) for name, value in run.settings.to_dict().items()
+        (escape(name), _format_value(value, value == defaults.get(name)))
+        for name, value in run.settings.to_dict().items()
     ]
     folders = {WITH: run.inputs.with_folder, WITHOUT: run.inputs.without_folder}
     sources = [(f"folder {name}", f"<bdi>{escape(source)}</bdi>") for name, source in folders.items()]
