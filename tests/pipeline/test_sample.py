@@ -16,9 +16,12 @@ from segvote.features import make_features
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_json
 from segvote.metrics import measure_iou
-from segvote.pipeline import others, sample, table
+from segvote.pipeline import blocks, others, sample, table
+from segvote.pipeline.model import read_model
 from segvote.pipeline.opening import list_other_bags, list_run_bags
+from segvote.pipeline.predictor import Predictor
 from segvote.pipeline.sample import count_voters, parse_vote_on
+from segvote.pipeline.table import gather_table
 from segvote.run.run import Run
 from segvote.settings import Settings
 
@@ -191,6 +194,53 @@ def test_a_bag_with_corrections_votes_in_addition(sampled):
     voters, rest = sample.split_bags(sampled.folder, bags, extractor, QUICK, 8, {corrected.digest})
     assert {bag.name for bag in voters} == {corrected.name, *(bag.name for bag in sampled.bags)}
     assert len(rest) == 9
+
+
+def test_an_update_is_a_new_run_on_the_images(many, tmp_path):
+    for name in ("with", "without"):
+        shutil.copytree(many / name, tmp_path / name)
+    folders = tmp_path / "with", tmp_path / "without"
+    run = annotate(*folders, tmp_path / "run", SAMPLED, n_jobs=1)
+    outside = [bag.name for bag in run.record.predicted if bag.bag_label == "with"]
+    (tmp_path / outside[0]).rename(tmp_path / "with/a-new-name.png")
+    (tmp_path / outside[1]).unlink()
+    updated, fresh = segvote.update(run, n_jobs=1), annotate(*folders, tmp_path / "fresh", SAMPLED, n_jobs=1)
+    assert updated.record.predicted == fresh.record.predicted
+    assert list_results(updated.folder.path) == list_results(fresh.folder.path)
+
+
+def test_a_stopped_run_keeps_finished_blocks(many, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "N_IMAGES", 4)
+    folders = many / "with", many / "without"
+    expected = list_results(annotate(*folders, tmp_path / "whole", SAMPLED, n_jobs=1).folder.path)
+    written, write = [], blocks.write_shard
+
+    def stop_at_the_second(path, rows):
+        if len(written) == 1:
+            raise KeyboardInterrupt
+        written.append(path)
+        write(path, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks, "write_shard", stop_at_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            annotate(*folders, tmp_path / "run", SAMPLED, n_jobs=1)
+    before = written[0].stat().st_mtime_ns
+    run = annotate(*folders, tmp_path / "run", SAMPLED, n_jobs=1)
+    assert list_results(run.folder.path) == expected
+    assert written[0].stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("unsure", [False, True])
+def test_the_folder_of_an_image_decides_unless_unsure(sampled, unsure):
+    model = read_model(sampled.folder.path)
+    predictor = Predictor(replace(model, settings=replace(model.settings, unsure=unsure)))
+    bags = list_other_bags(sampled)
+    features = gather_table(sampled.folder, bags, model.extractor, model.settings, model.standardiser)[0]
+    alone = [one.contains for one in predictor.choose(features)]
+    shown = [one.contains for one in predictor.choose(features, shows=[True] * len(bags))]
+    assert shown == (alone if unsure else [True] * len(bags))
+    assert not any(one.contains for one in predictor.choose(features, shows=[False] * len(bags)))
 
 
 def test_exports_and_tables_hold_all_images(copied, tmp_path):
