@@ -148,7 +148,7 @@ def format_parameters(run: Run) -> str:
     defaults = Settings().to_dict()
     return render(
         "parameters.html.j2",
-        settings=[(name, _format_value(one), one == defaults.get(name)) for name, one in run.settings.to_dict().items()],
+        settings=[(key, _format_value(one), one == defaults.get(key)) for key, one in run.settings.to_dict().items()],
         folders=[(WITH, run.inputs.with_folder), (WITHOUT, run.inputs.without_folder)],
         versions={"segvote": run.record.segvote, **run.record.versions},
     )
