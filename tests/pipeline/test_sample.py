@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from segvote.pipeline.opening import list_other_bags, list_run_bags
 from segvote.pipeline.predictor import Predictor
 from segvote.pipeline.sample import count_voters, parse_vote_on
 from segvote.pipeline.table import gather_table
+from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.settings import Settings
 
@@ -194,6 +196,14 @@ def test_a_bag_with_corrections_votes_in_addition(sampled):
     voters, rest = sample.split_bags(sampled.folder, bags, extractor, QUICK, 8, {corrected.digest})
     assert {bag.name for bag in voters} == {corrected.name, *(bag.name for bag in sampled.bags)}
     assert len(rest) == 9
+
+
+def test_saved_corrections_reach_predicted_images(copied):
+    with closing(CorrectionLog(copied.folder.corrections_path)) as log:
+        log.append(Action("extent", value=5))
+    current = segvote.load_run(copied.folder.path)
+    assert sum(bag.area for bag in current.record.predicted) > sum(bag.area for bag in copied.record.predicted)
+    assert current.record.vote_on == 8 and len(current) == 8
 
 
 def test_an_update_is_a_new_run_on_the_images(many, tmp_path):
