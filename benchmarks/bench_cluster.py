@@ -42,7 +42,7 @@ SIZES = (1_000, 10_000)
 N_FAULTY, FAILING = 400, 0.05  # images; share of requests
 # A worker is killed after so many seconds and tasks: on a busy machine it takes longer than that to start.
 KILL_EVERY, KILL_AFTER = 5.0, 10
-QUICK_IMAGES, QUICK_SIZES, QUICK_FAULTY = 200, (200, 1_000), 100
+QUICK_IMAGES, QUICK_SIZES, QUICK_FAULTY = 100, (100, 400), 100
 SAME = ("annotations.coco.json", "features/", "heatmaps/", "masks/", "model/", "segments/", "votes/")
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "made",
