@@ -33,6 +33,7 @@ import psutil
 
 from harness import Given, run_parts
 from segvote.datasets import make_scenes, write_scenes
+from segvote.errors import SegvoteError
 from segvote.io.objects import Store
 
 SIDES = (96, 72)
@@ -184,8 +185,11 @@ def wait_for(port: int) -> None:
 
 
 def warm_up() -> None:
-    """Import what tasks need."""
+    """Import what tasks need, the package of the store too, whose bucket is not there yet."""
     import segvote.pipeline.stored  # noqa: F401
+
+    with contextlib.suppress(SegvoteError):
+        Store("s3://bench").list()
 
 
 def read_seconds(pid: int) -> float:
