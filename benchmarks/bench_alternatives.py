@@ -26,7 +26,7 @@ from segvote.evaluation.segments import CountedTruth, find_run_truth, measure_io
 from segvote.evaluation.truth import list_truth
 from segvote.io.images import resize_labels
 from segvote.method.alternatives import list_alternatives
-from segvote.method.extents import N_LEVELS, Extents, apply_extents, find_extents
+from segvote.method.extents import N_EXTENTS, Extents, apply_extents, find_extents
 from segvote.method.second_vote import vote_and_judge
 from segvote.method.vote import Vote
 from segvote.method.vote import vote as hold_vote
@@ -73,7 +73,7 @@ class Offered:
 
     def find_best(self, measure: Callable[[np.ndarray], np.ndarray]) -> dict[str, Choice]:
         """The best choice of each column, by a measure from a selection to the overlaps (n_images,)."""
-        numbers, levels = range(len(self.selections)), range(1, N_LEVELS + 1)
+        numbers, levels = range(len(self.selections)), range(1, N_EXTENTS + 1)
         default = Choice(0, DEFAULT_EXTENT)
         offers = {
             "default": [default],

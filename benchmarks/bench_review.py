@@ -48,7 +48,7 @@ from segvote.io.encodings.polygons import trace_polygons
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
-from segvote.method.extents import N_LEVELS, apply_extents
+from segvote.method.extents import N_EXTENTS, apply_extents
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.lessons import find_first
 from segvote.pipeline.opening import reopen
@@ -262,7 +262,7 @@ class Corrector:
     def _choose_level(self) -> int:
         """The extent whose masks are best, as a person sees it on the strip of the report."""
         found = []
-        for self.level in range(1, N_LEVELS + 1):
+        for self.level in range(1, N_EXTENTS + 1):
             self._show(self.review.base.selection)
             found.append(self.measure()[1])
         return int(np.argmax(found)) + 1

@@ -36,7 +36,7 @@ from sklearn.linear_model import LogisticRegression
 
 from segvote.evaluation.segments import CountedTruth, count_image, find_run_truth, measure_ious
 from segvote.evaluation.truth import TruthReader, list_truth
-from segvote.method.extents import N_LEVELS, apply_extents
+from segvote.method.extents import N_EXTENTS, apply_extents
 from segvote.method.vote import decide_scores
 from segvote.metrics.overlap import IMAGE_THRESHOLD, measure_iou
 from segvote.pipeline.corrected_vote import RunVote, vote
@@ -81,10 +81,10 @@ class TaughtSet:
 
     @cached_property
     def extents(self) -> np.ndarray:
-        """(N_LEVELS, n_images) IoU of the default at every extent."""
+        """(N_EXTENTS, n_images) IoU of the default at every extent."""
         selection, images = self.base.selection, list(self.truths)
         found = self.base.find_extents(selection)
-        levels = [apply_extents(selection, found, level) for level in range(1, N_LEVELS + 1)]
+        levels = [apply_extents(selection, found, level) for level in range(1, N_EXTENTS + 1)]
         return np.array([self.measure(one, images) for one in levels])
 
     def finish(self, images: np.ndarray) -> np.ndarray:

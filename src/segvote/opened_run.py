@@ -12,7 +12,7 @@ import numpy as np
 from segvote.errors import MissingPartError
 from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
-from segvote.method.extents import N_LEVELS
+from segvote.method.extents import N_EXTENTS
 from segvote.pipeline.alternatives import draw_alternative
 from segvote.pipeline.corrected_vote import RunVote, vote
 from segvote.pipeline.explain import SegmentExplanation, explain_segment, find_segment
@@ -71,7 +71,7 @@ class RunImage:
     @property
     def masks(self) -> list[np.ndarray]:
         """(h, w) bool at every extent, the tightest first; of a video, those of `image`."""
-        return [draw_extent(self.run, self.index, level) for level in range(1, N_LEVELS + 1)]
+        return [draw_extent(self.run, self.index, level) for level in range(1, N_EXTENTS + 1)]
 
     @property
     def heatmap(self) -> np.ndarray:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segvote.method.extents import N_LEVELS, Extents
+from segvote.method.extents import N_EXTENTS, Extents
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 bench = pytest.importorskip("bench_alternatives")
@@ -35,5 +35,5 @@ def test_the_best_of_each_column_is_chosen():
 
 
 def test_the_default_is_kept_where_nothing_is_better():
-    offered = bench.Offered([None], [make_extents(*np.where(TRUTH, 1, N_LEVELS + 1))])
+    offered = bench.Offered([None], [make_extents(*np.where(TRUTH, 1, N_EXTENTS + 1))])
     assert set(offered.find_best(measure).values()) == {bench.Choice(0, 2)}

@@ -9,7 +9,7 @@ from made_tables import hold, label, make_scene
 from segvote.method.extents import (
     GROWTH_BOUND,
     GROWTH_ROUNDS,
-    N_LEVELS,
+    N_EXTENTS,
     NEVER,
     Extents,
     apply_extents,
@@ -23,7 +23,7 @@ from segvote.method.teach import correct_vote
 from segvote.numerics.otsu import split_in_three
 from segvote.selection import DEFAULT_EXTENT
 
-LEVELS = range(1, N_LEVELS + 1)
+LEVELS = range(1, N_EXTENTS + 1)
 
 
 def find(vote):
@@ -37,7 +37,7 @@ def change(vote, **changes):
 
 
 def find_slowly(vote):
-    """(N_LEVELS, n_segments) selections, segment by segment."""
+    """(N_EXTENTS, n_segments) selections, segment by segment."""
     table, graph, found = vote.table, vote.electorate.graph.toarray(), vote.selection
     beside = [set() for _ in range(len(table))]
     for i, j in table.edges:
@@ -141,7 +141,7 @@ def test_scores_exceed_thresholds_where_selected(vote, level):
 
 def test_images_can_have_levels_of_their_own(vote):
     extents = find(vote)
-    levels = np.arange(vote.table.n_images) % N_LEVELS + 1
+    levels = np.arange(vote.table.n_images) % N_EXTENTS + 1
     mixed = apply_extents(vote.selection, extents, levels)
     assert np.array_equal(mixed.extent, levels)
     for image, level in enumerate(levels):

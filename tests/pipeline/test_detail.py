@@ -9,14 +9,14 @@ import pytest
 from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.method.confidence import UNSURE, Confidence
-from segvote.pipeline.looks import LOOK_MARGIN, apply_detail, is_better, list_levels, wants_closer_look
+from segvote.pipeline.looks import LOOK_MARGIN, apply_detail, is_better, list_looks, wants_closer_look
 from segvote.pipeline.vote import count_neighbours
 from segvote.run.run import Run
 from segvote.settings import DETAILS, Settings
 
 
 def test_auto_looks_at_the_usual_size_first_and_then_closer():
-    looks = [(level.detail, level.feature_options.get("size")) for level in list_levels(Settings())]
+    looks = [(look.detail, look.feature_options.get("size")) for look in list_looks(Settings())]
     assert looks == [("auto", None), ("auto", DETAILS["fine"]), ("contrast", DETAILS["fine"])]
 
 
@@ -32,7 +32,7 @@ def test_auto_looks_at_the_usual_size_first_and_then_closer():
     ],
 )
 def test_what_was_chosen_by_hand_is_looked_at_once(chosen):
-    assert len(list_levels(Settings(**chosen))) == 1
+    assert len(list_looks(Settings(**chosen))) == 1
 
 
 @pytest.mark.parametrize(("detail", "size"), [("coarse", None), ("fine", 896), ("contrast", 896), ("640", 640)])

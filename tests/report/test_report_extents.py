@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from segvote.method.extents import N_LEVELS
+from segvote.method.extents import N_EXTENTS
 from segvote.pipeline.extent import list_selections
 from segvote.report import write_report
 from segvote.report.extents import choose_images, format_extents
@@ -11,7 +11,7 @@ from segvote.report.extents import choose_images, format_extents
 def test_the_strip_shows_every_image_at_every_extent(finished_run):
     strip = format_extents(finished_run)
     assert strip.count("<tr>") == 1 + len(choose_images(finished_run))
-    assert strip.count("<img") == N_LEVELS * len(choose_images(finished_run))
+    assert strip.count("<img") == N_EXTENTS * len(choose_images(finished_run))
     assert strip.count('<th scope="col" class="chosen"') == 1
     assert f"<code>segvote extent {finished_run.folder.path} 3</code>" in strip
 

@@ -9,7 +9,7 @@ from waiting import wait_for
 
 from segvote import annotate, update
 from segvote.errors import BadInputError
-from segvote.method.extents import N_LEVELS
+from segvote.method.extents import N_EXTENTS
 from segvote.pipeline.extent import change_extent, read_selection
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
@@ -37,7 +37,7 @@ def read_files(folder):
 
 
 def test_a_choice_changes_the_masks_of_all_images(engine):
-    for level in (1, 3, N_LEVELS):
+    for level in (1, 3, N_EXTENTS):
         after = wait_for(engine, engine.actions.choose_extent(level))
         np.testing.assert_array_equal(after.selected, decide(engine.run, level))
 
@@ -50,16 +50,16 @@ def test_a_choice_holds_no_new_vote(engine, monkeypatch):
 
 def test_a_choice_for_one_image_leaves_the_others(engine):
     first = engine.board.snapshot.selected.copy()
-    after = wait_for(engine, engine.actions.choose_extent(N_LEVELS, [1]))
+    after = wait_for(engine, engine.actions.choose_extent(N_EXTENTS, [1]))
     part = after.get_slice(1)
-    np.testing.assert_array_equal(after.selected[part], decide(engine.run, N_LEVELS)[part])
+    np.testing.assert_array_equal(after.selected[part], decide(engine.run, N_EXTENTS)[part])
     first[part] = after.selected[part]
     np.testing.assert_array_equal(after.selected, first)
 
 
-@pytest.mark.parametrize("level", [0, N_LEVELS + 1])
+@pytest.mark.parametrize("level", [0, N_EXTENTS + 1])
 def test_an_extent_that_does_not_exist_is_refused(engine, level):
-    with pytest.raises(BadInputError, match=f"from 1 .tightest. to {N_LEVELS} .widest.; got {level}"):
+    with pytest.raises(BadInputError, match=f"from 1 .tightest. to {N_EXTENTS} .widest.; got {level}"):
         engine.actions.choose_extent(level)
     assert read_actions(engine.run.folder.corrections_path) == []
 

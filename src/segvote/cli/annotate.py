@@ -33,7 +33,7 @@ from segvote.inputs.videos import FRAMES
 from segvote.io.names import make_plain
 from segvote.io.picture_formats import PAGES, WINDOWS
 from segvote.masks import OBJECTS, WAYS
-from segvote.method.extents import N_LEVELS
+from segvote.method.extents import N_EXTENTS
 from segvote.method.threshold import DECISIONS
 from segvote.run.alternatives import DOUBTFUL, name_alternative, parse_alternative, read_alternatives
 from segvote.run.run import Run, format_command
@@ -94,7 +94,7 @@ def annotate(
     segmenter: str = setting("segmenter", METHOD, f"{', '.join(SEGMENTERS)}.", SEGMENTERS),
     n_segments: int = setting("n_segments", METHOD, "Segments per image.", min=1),
     extent: int = setting(
-        "extent", METHOD, f"How much of the object: 1 (a part) to {N_LEVELS} (the whole).", min=1, max=N_LEVELS
+        "extent", METHOD, f"How much of the object: 1 (a part) to {N_EXTENTS} (the whole).", min=1, max=N_EXTENTS
     ),
     draw: str = setting(
         "draw", METHOD, f"How masks are drawn: {', '.join(WAYS)}; lines for cracks and scratches.", WAYS
@@ -236,8 +236,8 @@ def print_outcome(run: Any) -> None:
     if isinstance(run, Run):
         if question := ask_which(run):
             typer.echo(question)
-        other, word = (run.extent + 1, "wider") if run.extent < N_LEVELS else (run.extent - 1, "tighter")
-        typer.echo(f"extent   {run.extent} of {N_LEVELS}; {word}: {format_command(path, 'extent', other)}")
+        other, word = (run.extent + 1, "wider") if run.extent < N_EXTENTS else (run.extent - 1, "tighter")
+        typer.echo(f"extent   {run.extent} of {N_EXTENTS}; {word}: {format_command(path, 'extent', other)}")
     typer.echo(f"masks    {format_path(path / 'masks')}")
     if (path / "stacks").is_dir():
         typer.echo(f"stacks   {format_path(path / 'stacks')}")

@@ -22,19 +22,19 @@ from segvote.selection import DEFAULT_EXTENT, Selection, apply_labels
 
 # Rounds of growth of each extent beyond the three cuts.
 GROWTH_ROUNDS = (1, 3, 8)
-N_LEVELS = 3 + len(GROWTH_ROUNDS)
+N_EXTENTS = 3 + len(GROWTH_ROUNDS)
 # Share of neighbours from which an adjacent segment joins.
 GROWTH_BOUND = 0.8
 # Extents that are compared with the default, and the ratio of areas from which they are another answer.
 RIVAL_EXTENTS = (1, 3, 4)
 HALF_MORE = 1.5
 # The first extent of a segment that is never selected.
-NEVER = N_LEVELS + 1
+NEVER = N_EXTENTS + 1
 
 
 @dataclass(frozen=True)
 class Extents:
-    """Nested selections; extent 1 is the tightest, `DEFAULT_EXTENT` that of the vote, `N_LEVELS` the widest."""
+    """Nested selections; extent 1 is the tightest, `DEFAULT_EXTENT` that of the vote, `N_EXTENTS` the widest."""
 
     levels: np.ndarray  # (n_segments,) uint8 first extent that selects each segment; `NEVER` where none does
     thresholds: np.ndarray  # (3, n_images) scores above which segments are selected at the extents 1 to 3

@@ -32,7 +32,7 @@ from segvote.pipeline.drawing.choosing import fetch_drawing
 from segvote.pipeline.extract import make_segments_key
 from segvote.pipeline.given_masks import MASKS, GivenMasks, append_masks
 from segvote.pipeline.lessons import estimate_others
-from segvote.pipeline.looks import choose_look, list_levels
+from segvote.pipeline.looks import choose_look, list_looks
 from segvote.pipeline.model import write_model
 from segvote.pipeline.opening import open_folder
 from segvote.pipeline.others import Others
@@ -171,7 +171,7 @@ class Job:
     ) -> None:
         self.run, self.inputs, self.settings, self.resources = run, inputs, settings, resources
         self.label_maps, self.strict = label_maps, strict
-        self.levels = [(level, check_names(level)) for level in list_levels(settings)]
+        self.looks = [(look, check_names(look)) for look in list_looks(settings)]
         self.n_asked = parse_vote_on(settings.vote_on)
         self._extracted: dict[str, dict[str, Bag]] = {}
 
@@ -180,10 +180,8 @@ class Job:
         if not self.run.record_path.exists():
             self.run.write_record(make_record(self.inputs, self.settings, ""))
             self.resources.save()
-        level, extractor = self.levels[0]
-        return list_and_extract(
-            self.run, with_folder, without_folder, level, extractor, self.resources, self.label_maps
-        )
+        look, extractor = self.looks[0]
+        return list_and_extract(self.run, with_folder, without_folder, look, extractor, self.resources, self.label_maps)
 
     def carry_out(self, bags: Sequence[Bag]) -> Run:
         """Segment, extract features, vote, decide and write all bags, in their order."""
@@ -193,14 +191,14 @@ class Job:
         corrections = read_corrections(self.run)
         bags = move_bags(bags, corrections)
         if list_orphans(corrections, bags):
-            level, extractor = self.levels[0]
-            corrections = adopt_corrections(self.run, self._extract(bags, level, extractor), level)
+            look, extractor = self.looks[0]
+            corrections = adopt_corrections(self.run, self._extract(bags, look, extractor), look)
             bags = move_bags(bags, corrections)
             self._extracted.clear()  # a bag label may be another
         if not self._is_done(bags, corrections):
             load_method()
             sample = self._sample(bags, corrections)
-            _, (run_vote, neighbours) = choose_look(self.levels, partial(self._vote, sample, corrections))
+            _, (run_vote, neighbours) = choose_look(self.looks, partial(self._vote, sample, corrections))
             if neighbours is not None:
                 keep_neighbours(self.run, run_vote.inputs.bags, run_vote.inputs.settings, neighbours)
             self._write(run_vote, sample)
@@ -227,28 +225,28 @@ class Job:
         return Run(self.run.path)
 
     def _is_done(self, bags: Sequence[Bag], corrections: Corrections) -> bool:
-        """Whether the folder holds the result of one of the levels."""
+        """Whether the folder holds the result of one of the looks."""
         record = self.run.read_record()
-        for level, extractor in self.levels:
-            if record.complete and record.inputs == self.inputs and record.settings == level.to_dict():
+        for look, extractor in self.looks:
+            if record.complete and record.inputs == self.inputs and record.settings == look.to_dict():
                 sample = self._sample(bags, corrections, record)
-                good = keep_readable(self._extract(sample.voters, level, extractor), self.strict)
-                others = keep_good(self._extract(sample.others, level, extractor))
-                return is_done(self.run, make_result_key(level, good, corrections, others))
+                good = keep_readable(self._extract(sample.voters, look, extractor), self.strict)
+                others = keep_good(self._extract(sample.others, look, extractor))
+                return is_done(self.run, make_result_key(look, good, corrections, others))
         return False
 
     def _sample(self, bags: Sequence[Bag], corrections: Corrections, record: RunRecord | None = None) -> Sample:
-        """The bags that vote and the others, the same for all levels; as many vote as in a record that is given."""
+        """The bags that vote and the others, the same for all looks; as many vote as in a record that is given."""
         n_voters = self.n_asked if record is None or self.n_asked is not None else record.vote_on
         if n_voters == 0:
             return Sample(bags, [], 0, [])
-        level, extractor = self.levels[0]
-        segmented = self._extract(bags, level, extractor)
+        look, extractor = self.looks[0]
+        segmented = self._extract(bags, look, extractor)
         good = keep_readable(segmented, self.strict)
         self.resources.fetch(list_extracted(self.run, good))
         if n_voters is None:
             n_voters = self._find_known() or limit_voters(good, extractor.n_dims)
-        voters, others = split_bags(self.run, good, extractor, level, n_voters, set(corrections.list_images()))
+        voters, others = split_bags(self.run, good, extractor, look, n_voters, set(corrections.list_images()))
         if not others:
             return Sample(bags, [], 0, [])
         known = {bag.name: bag for bag in bags}
@@ -261,7 +259,7 @@ class Job:
         return record.vote_on if record.settings.get("vote_on", AUTO) == AUTO else 0
 
     def _write(self, run_vote: RunVote, sample: Sample) -> None:
-        """Write the run; bags that did not vote get segments and features of the level that was chosen."""
+        """Write the run; bags that did not vote get segments and features of the look that was chosen."""
         opened = run_vote.inputs
         voters = self._extract(sample.voters, opened.settings, opened.extractor)
         others = self._extract(sample.others, opened.settings, opened.extractor)
@@ -271,32 +269,32 @@ class Job:
             replace(run_vote, inputs=inputs), self.inputs, list(problems.values()), self.resources, sample.n_voters
         )
 
-    def _extract(self, bags: Sequence[Bag], level: Settings, extractor: FeatureExtractor) -> list[Bag]:
-        """Segments and features of all bags at one level of detail, extracted once in a call."""
-        known = self._extracted.setdefault(make_key(**level.to_dict()), {})
+    def _extract(self, bags: Sequence[Bag], look: Settings, extractor: FeatureExtractor) -> list[Bag]:
+        """Segments and features of all bags at one look, extracted once in a call."""
+        known = self._extracted.setdefault(make_key(**look.to_dict()), {})
         missing = [bag for bag in bags if bag.name not in known]
         if missing:
-            found = extract_bags(self.run, missing, level, extractor, self.resources, self.label_maps)
+            found = extract_bags(self.run, missing, look, extractor, self.resources, self.label_maps)
             known.update((bag.name, bag) for bag in found)
         return [known[bag.name] for bag in bags]
 
     def _vote(
-        self, sample: Sample, corrections: Corrections, level: Settings, extractor: FeatureExtractor
+        self, sample: Sample, corrections: Corrections, look: Settings, extractor: FeatureExtractor
     ) -> tuple[BaseVote, tuple[RunVote, Neighbours | None]]:
-        """The vote at one level of detail; the same with corrections, and its neighbours."""
+        """The vote at one look; the same with corrections, and its neighbours."""
         run, progress = self.run, self.resources.progress
-        good = keep_readable(self._extract(sample.voters, level, extractor), self.strict)
-        # With the requested settings, not those of the level: another command may have to continue.
-        key = make_result_key(level, good, corrections)
+        good = keep_readable(self._extract(sample.voters, look, extractor), self.strict)
+        # With the requested settings, not those of the look: another command may have to continue.
+        key = make_result_key(look, good, corrections)
         run.write_record(make_record(self.inputs, self.settings, key, vote_on=sample.n_voters))
         self.resources.fetch(list_extracted(run, good))
         with run.time_step("gather"):
-            inputs = open_folder(run, level, extractor, good, corrections, resources=self.resources)
+            inputs = open_folder(run, look, extractor, good, corrections, resources=self.resources)
         with run.time_step("vote"):
             progress("vote", 0, 3)
-            neighbours = fetch_neighbours(run, good, inputs.table, level)
+            neighbours = fetch_neighbours(run, good, inputs.table, look)
             progress("vote", 1, 3)
-            base = hold_vote(inputs.table, level, neighbours)
+            base = hold_vote(inputs.table, look, neighbours)
             progress("vote", 2, 3)
             run_vote = apply_corrections(inputs, base)
             progress("vote", 3, 3)

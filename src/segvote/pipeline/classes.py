@@ -38,7 +38,7 @@ from segvote.method.table import SegmentTable
 from segvote.pipeline.adopt import adopt_corrections, list_orphans
 from segvote.pipeline.annotate import is_done, write_run
 from segvote.pipeline.corrected_vote import RunVote, apply_corrections
-from segvote.pipeline.looks import list_levels
+from segvote.pipeline.looks import list_looks
 from segvote.pipeline.objects import divide_parts
 from segvote.pipeline.opening import open_folder
 from segvote.pipeline.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
@@ -70,7 +70,7 @@ def annotate_class_folders(
     """Find several objects at once; see `segvote.annotate_classes`."""
     if settings.adapt:  # the classes share their features
         raise BadInputError("expected two folders with --adapt, got --classes; annotate each class on its own")
-    settings = list_levels(settings)[0]  # one look: a closer look may suit one class and not another
+    settings = list_looks(settings)[0]  # one look: a closer look may suit one class and not another
     folder, root = RunFolder(out), Path(root)
     job = _Job(folder, root, settings, resources)
     refuse_inside(out, [root])

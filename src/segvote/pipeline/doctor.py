@@ -24,7 +24,7 @@ from segvote.io.names import make_plain
 from segvote.method.confidence import Confidence
 from segvote.method.mislabelled import LIKELY
 from segvote.pipeline.corrected_vote import RunVote, vote
-from segvote.pipeline.looks import choose_look, list_levels
+from segvote.pipeline.looks import choose_look, list_looks
 from segvote.pipeline.opening import open_folder, reopen
 from segvote.pipeline.prepare import check_names, extract_bags, keep_good, keep_readable
 from segvote.pipeline.sample import list_left_out
@@ -93,7 +93,7 @@ def diagnose_folders(
     resources: Resources = Resources(),
 ) -> Diagnosis:
     """Examine two folders of images; no file is left behind."""
-    looks = [(look, check_names(look)) for look in list_levels(settings)]
+    looks = [(look, check_names(look)) for look in list_looks(settings)]
     bags = list_all_bags(Path(with_folder), Path(without_folder), settings)
     with open_scratch() as folder:
         run = RunFolder(folder)

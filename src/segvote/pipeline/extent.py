@@ -12,7 +12,7 @@ from msgspec import structs
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.inputs.bags import Bag
 from segvote.io.arrays import read_arrays
-from segvote.method.extents import N_LEVELS, Extents, apply_extents
+from segvote.method.extents import N_EXTENTS, Extents, apply_extents
 from segvote.pipeline.adopt import list_unapplied
 from segvote.pipeline.annotate import update_run
 from segvote.pipeline.opening import list_other_bags, list_run_bags, make_run_key
@@ -36,7 +36,7 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
     The choice is an action of the run's log of corrections: it can be undone on the review page, and later commands
     follow it. Corrections that were not voted on yet take part.
     """
-    check_level(level)
+    check_extent(level)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     if not folder.read_record().complete:
         # Files of a killed command are half old, half new; an update finishes them.
@@ -62,10 +62,10 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
     return update_run(folder.path, resources)
 
 
-def check_level(level: int) -> int:
+def check_extent(level: int) -> int:
     """Refuse a number that is no level; returns the level."""
-    if not 1 <= level <= N_LEVELS:
-        raise BadInputError(f"expected an extent from 1 (tightest) to {N_LEVELS} (widest); got {level}")
+    if not 1 <= level <= N_EXTENTS:
+        raise BadInputError(f"expected an extent from 1 (tightest) to {N_EXTENTS} (widest); got {level}")
     return level
 
 
@@ -93,10 +93,10 @@ def read_selection(run: Run, levels: np.ndarray, user_labels: np.ndarray | None)
 
 
 def list_selections(run: Run) -> np.ndarray:
-    """(N_LEVELS, n_segments) bool: the selection of each level; none for videos and where levels were not stored."""
+    """(N_EXTENTS, n_segments) bool: the selection of each level; none for videos and where levels were not stored."""
     if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
         return np.empty((0, int(run.offsets[-1])), bool)
-    levels = range(1, N_LEVELS + 1)
+    levels = range(1, N_EXTENTS + 1)
     return np.array([read_selection(run, np.full(len(run), level), None).selected for level in levels])
 
 
@@ -104,7 +104,7 @@ def draw_extent(run: Run, index: int, level: int) -> np.ndarray:
     """(h, w) bool: the mask of an image of a run at another level, with its painted pixels and user labels."""
     corrections = read_corrections(run.folder)
     bags = list_run_bags(run, corrections)
-    selection = _select(run, bags, replace(corrections, extent=check_level(level), extents={}))
+    selection = _select(run, bags, replace(corrections, extent=check_extent(level), extents={}))
     return draw_selection(run, index, selection, corrections)
 
 

@@ -22,7 +22,7 @@ from segvote.pipeline.contrast_prior import measure_image, prefer_contrast
 from segvote.pipeline.drawing.choosing import name_refiner
 from segvote.pipeline.drawing.images import draw_image
 from segvote.pipeline.extract import extract_image, segment_image
-from segvote.pipeline.looks import choose_look, list_levels
+from segvote.pipeline.looks import choose_look, list_looks
 from segvote.pipeline.prepare import check_names
 from segvote.pipeline.table import build_table
 from segvote.pipeline.vote import BaseVote, hold_vote
@@ -80,7 +80,7 @@ def _annotate(
     images: list[np.ndarray], positive: np.ndarray, settings: Settings, resources: Resources
 ) -> list[ImageMask]:
     """Masks of the *with* images, which are the first, by the first look or by a closer one that is better."""
-    looks = [(look, check_names(look)) for look in list_levels(settings)]
+    looks = [(look, check_names(look)) for look in list_looks(settings)]
     items = list(zip(images, positive.tolist(), strict=True))
     segmented = list(run_on_all(partial(_segment_item, settings), items, resources, "segment"))
     segments = [geometry for geometry, _ in segmented]

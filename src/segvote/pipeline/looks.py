@@ -30,7 +30,7 @@ LOOSE_OUTLINES = 0.5
 SCALABLE = "lite0"
 
 
-def list_levels(settings: Settings) -> list[Settings]:
+def list_looks(settings: Settings) -> list[Settings]:
     """The settings of each look that a run may take, the widest first; only one unless the detail is ``auto``."""
     if settings.detail != "auto":
         return [apply_detail(settings, settings.detail)]
@@ -41,7 +41,7 @@ def list_levels(settings: Settings) -> list[Settings]:
 
 
 def apply_detail(settings: Settings, detail: str) -> Settings:
-    """The settings with the network's input of a level: a name of `DETAILS`, or its longest side in pixels.
+    """The settings with the network's input of a look: a name of `DETAILS`, or its longest side in pixels.
 
     A size that was chosen by hand stays.
     """
@@ -56,14 +56,14 @@ def apply_detail(settings: Settings, detail: str) -> Settings:
 
 
 def choose_look(
-    levels: Sequence[tuple[Settings, FeatureExtractor]],
+    looks: Sequence[tuple[Settings, FeatureExtractor]],
     vote: Callable[[Settings, FeatureExtractor], tuple[BaseVote, Result]],
 ) -> tuple[BaseVote, Result]:
-    """The vote at the first level, or at a closer one that is wanted and clearly better."""
-    best = vote(*levels[0])
-    for level, extractor in levels[1:]:
-        if wants_closer_look(level, best[0].confidence):
-            closer = vote(level, extractor)
+    """The vote at the first look, or at a closer one that is wanted and clearly better."""
+    best = vote(*looks[0])
+    for look, extractor in looks[1:]:
+        if wants_closer_look(look, best[0].confidence):
+            closer = vote(look, extractor)
             best = closer if is_better(closer[0].confidence, best[0].confidence) else best
     return best
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_labels
-from segvote.method.extents import N_LEVELS
+from segvote.method.extents import N_EXTENTS
 from segvote.pipeline.extent import list_selections
 from segvote.report.markup import render
 from segvote.report.thumbnails import Picture, make_picture, outline_segments, read_picture
@@ -16,7 +16,7 @@ from segvote.run.run import Run, format_command
 from segvote.types import WITH
 
 N_IMAGES, SIZE = 6, 200  # images, and the longest side of each in pixels
-WORDS = {1: "most distinctive part", N_LEVELS: "whole object"}
+WORDS = {1: "most distinctive part", N_EXTENTS: "whole object"}
 
 
 def format_extents(run: Run) -> str:
@@ -27,11 +27,11 @@ def format_extents(run: Run) -> str:
         return render("problem.html.j2", part="extents", reason=error)
     if not len(selections):
         return ""
-    other = run.extent + 1 if run.extent < N_LEVELS else run.extent - 1
+    other = run.extent + 1 if run.extent < N_EXTENTS else run.extent - 1
     return render(
         "extents.html.j2",
         chosen=run.extent,
-        notes=[_describe_extent(extent, run.extent) for extent in range(1, N_LEVELS + 1)],
+        notes=[_describe_extent(extent, run.extent) for extent in range(1, N_EXTENTS + 1)],
         rows=_list_rows(run, selections),
         command=format_command(run.folder.path, "extent", other),
     )
@@ -50,7 +50,7 @@ def _describe_extent(extent: int, chosen: int) -> str:
 
 
 def _list_rows(run: Run, selections: np.ndarray) -> Iterator[tuple[str, list[Picture]]]:
-    """Names of images, each with pictures of the image at each extent (N_LEVELS, n_segments)."""
+    """Names of images, each with pictures of the image at each extent (N_EXTENTS, n_segments)."""
     for index in choose_images(run):
         name, part, image = run.bags[index].name, run.get_slice(index), read_picture(run.find_image(index), SIZE)
         if image is None:

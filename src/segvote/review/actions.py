@@ -14,7 +14,7 @@ from segvote.io.encodings.polygons import rasterise
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.masks import Superpixels
-from segvote.pipeline.extent import check_level
+from segvote.pipeline.extent import check_extent
 from segvote.pipeline.superpixels import fetch_superpixels
 from segvote.review.board import Board
 from segvote.review.current_masks import CurrentMasks
@@ -192,8 +192,8 @@ class Actions:
             return self._append(*(self._make_action("move", bag, int(bag_label == WITH)) for bag in bags))
 
     def choose_extent(self, extent: int, bags: Sequence[int] = ()) -> int:
-        """Choose how much of the object the masks cover, 1 to `N_LEVELS`; of all images where `bags` is empty."""
-        check_level(extent)
+        """Choose how much of the object the masks cover, 1 to `N_EXTENTS`; of all images where `bags` is empty."""
+        check_extent(extent)
         return self._append(
             *([self._make_action("extent", bag, extent) for bag in bags] or [Action("extent", value=extent)])
         )

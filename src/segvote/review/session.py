@@ -17,7 +17,7 @@ from segvote.errors import BusyRunError
 from segvote.inputs.bags import Problem
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
-from segvote.method.extents import N_LEVELS
+from segvote.method.extents import N_EXTENTS
 from segvote.pipeline.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.pipeline.export import write_export
 from segvote.pipeline.opening import list_run_bags
@@ -120,7 +120,7 @@ class Session:
             "folder": self.run.folder.path.resolve().name,
             "uncertainFrom": UNCERTAIN,
             "images": images,
-            "nExtents": N_LEVELS,
+            "nExtents": N_EXTENTS,
             "commands": {name: shlex.join([*export_command, name]) for name in EXPORTS},
             "classes": self.classes,
             "classNumber": self.number,

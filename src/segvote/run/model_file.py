@@ -18,7 +18,7 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.files import open_regular, write_bytes
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.limits import check_budget, measure_on_disk
-from segvote.method.extents import N_LEVELS
+from segvote.method.extents import N_EXTENTS
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.settings import Settings, read_settings
@@ -112,7 +112,7 @@ class _ModelRecord(Struct, forbid_unknown_fields=True):
     version: int
     settings: dict[str, Any]
     features: Any  # key of the extractor
-    extent: Annotated[int, Meta(ge=1, le=N_LEVELS)]
+    extent: Annotated[int, Meta(ge=1, le=N_EXTENTS)]
     sha256: str  # of the arrays
 
 
