@@ -24,7 +24,7 @@ def repeat_images(folder, times):
     end, bags = int(run.offsets[N_IMAGES]), run.bags[:N_IMAGES]
     repeated = {name: np.tile(values[:end], times) for name, values in votes.items()}
     repeated["thresholds"] = np.tile(run.votes["thresholds"][:N_IMAGES], times)
-    run.bags = [replace(one, digest=f"{one.digest}-{copy}") for copy in range(times) for one in bags]
+    run.bags = run.all_bags = [replace(one, digest=f"{one.digest}-{copy}") for copy in range(times) for one in bags]
     del run.__dict__["offsets"]
     run.__dict__["votes"] = repeated
     return run

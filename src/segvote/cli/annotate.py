@@ -90,7 +90,7 @@ def annotate(
         metavar="NAME",
         autocompletion=make_completion(FEATURES),
     ),
-    adapt: bool = setting("adapt", METHOD, "Fine-tune the network on the two folders first; needs torch."),
+    adapt: bool = setting("adapt", METHOD, "Fine-tune the network on the folders; needs torch."),
     segmenter: str = setting("segmenter", METHOD, f"{', '.join(SEGMENTERS)}.", SEGMENTERS),
     n_segments: int = setting("n_segments", METHOD, "Segments per image.", min=1),
     extent: int = setting(
@@ -107,12 +107,10 @@ def annotate(
         "--out",
         panel=OUTPUT,
         metavar="DIR",
-        help="Run folder to write (required); an unfinished run there is continued.",
+        help="Run folder to write or continue (required).",
     ),
     label: str = setting("label", OUTPUT, "Name of the object in the files."),
-    vote_on: str = setting(
-        "vote_on", SCALE, "Images that vote, the rest is predicted: auto (by memory), all, a number.", metavar="N"
-    ),
+    vote_on: str = setting("vote_on", SCALE, "Images that vote: auto (by memory), all, or N.", metavar="N"),
     jobs: int = JOBS,
     scheduler: str | None = SCHEDULER,
     device: str = option(

@@ -8,10 +8,10 @@ not written for `EXPIRED` seconds belongs to a machine that is gone, and the nex
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import platform
-import secrets
 import threading
 from collections.abc import Iterator
 
@@ -35,6 +35,9 @@ class Lease:
         self._uri, self._lost = store.uri, ""
         self._content = json.dumps({"owner": owner, "host": platform.node(), "process": os.getpid()}).encode()
         self._name = ""
+        # Always the same for an owner: one that a killed process left behind is deleted by the next.
+        self._clock = f"{_CLOCK}{hashlib.sha256(owner.encode()).hexdigest()[:16]}"
+        self._listing = threading.Lock()
 
     def take(self) -> None:
         """Take the lease, or raise `BusyRunError`; writes to the store, which may refuse it."""
@@ -74,11 +77,11 @@ class Lease:
 
     def _list(self) -> tuple[float, dict[int, float]]:
         """The time of the store, and number of each lease to the time when it was last written."""
-        clock = f"{_CLOCK}{secrets.token_hex(8)}"
-        self.store.write(clock, b"-")
-        listed = self.store.list()
-        self.store.delete(clock)
-        return listed[clock].time, {int(name): listed[name].time for name in listed if name.isdecimal()}
+        with self._listing:
+            self.store.write(self._clock, b"-")
+            listed = self.store.list()
+            self.store.delete(self._clock)
+        return listed[self._clock].time, {int(name): listed[name].time for name in listed if name.isdecimal()}
 
     def _is_own(self, number: int) -> bool:
         with contextlib.suppress(ValueError, KeyError, TypeError):
