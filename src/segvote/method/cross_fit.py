@@ -81,7 +81,7 @@ def score_held_out(
     for out, graph, selected in leave_out_folds(electorate, best, folds, seeds):
         labels = apply_labels(selected, electorate.user_labels) & ~out
         shares = graph @ labels.astype(np.float64)
-        posterior = fit_posterior(table.X, labels, table.areas, ~out & ~electorate.excluded)
+        posterior = fit_posterior(table.X, labels, table.areas, ~out & ~electorate.excluded, table.moments)
         inside = measure_inside(table, labels, shares)
         evidence[out] = inside * shares[out] + (1 - inside) * posterior.measure(table.X[out])
     return evidence

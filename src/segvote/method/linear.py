@@ -46,34 +46,65 @@ def _project(X: np.ndarray, direction: np.ndarray) -> np.ndarray:
     return np.einsum("ij,j->i", X, direction.astype(X.dtype)).astype(np.float64)
 
 
-def fit_posterior(X: np.ndarray, selected: np.ndarray, areas: np.ndarray, used: np.ndarray) -> LinearPosterior:
-    """Fit to the selected segments (n,) bool against the others, of those used (n,) bool; areas (n,) are weights."""
+@dataclass(frozen=True)
+class Moments:
+    """Sums over segments: how many, of their features (d,), and of the outer products of these (d, d)."""
+
+    n_segments: int
+    features: np.ndarray
+    products: np.ndarray
+
+    def __sub__(self, other: Moments) -> Moments:
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Moments(*(one - two for one, two in pairs))
+
+
+def sum_moments(X: np.ndarray) -> Moments:
+    """The moments of segments (n, d), products in the precision of X and sums in float64."""
+    features, products = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
+    # One thread: the rounding of a matrix product depends on how many share it.
+    with threadpool_limits(limits=1):
+        for rows in list_blocks(len(X), ROWS_PER_BLOCK):
+            features += X[rows].sum(axis=0, dtype=np.float64)
+            products += X[rows].T @ X[rows]
+    return Moments(len(X), features, products)
+
+
+def fit_posterior(
+    X: np.ndarray, selected: np.ndarray, areas: np.ndarray, used: np.ndarray, moments: Moments | None = None
+) -> LinearPosterior:
+    """Fit to the selected segments (n,) bool against the others, of those used (n,) bool; areas (n,) are weights.
+
+    `moments` of all segments spare most of the time where they are known.
+    """
     if not (selected & used).any() or not (~selected & used).any():
         return LinearPosterior(np.zeros(X.shape[1]), 20.0 if (selected & used).any() else -20.0)
-    direction = fit_direction(X, selected, used)
+    direction = fit_direction(X, selected, used, moments)
     values = _project(X, direction)
     slope, offset = _fit_curve(values, selected, areas * used)
     return LinearPosterior(slope * direction, offset)
 
 
-def fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """(d,) (C + r I)^-1 times the weighted difference of the means, with both classes weighing one half."""
-    weights = used * np.where(selected, 0.5 / (selected & used).sum(), 0.5 / (~selected & used).sum())
-    targets = np.where(selected, 1.0, -1.0)
-    n_dims = X.shape[1]
-    mean, cross, moment = np.zeros(n_dims), np.zeros(n_dims), np.zeros((n_dims, n_dims))
-    # One thread: the rounding of a matrix product depends on how many share it.
+def fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray, moments: Moments | None = None) -> np.ndarray:
+    """(d,) (C + r I)^-1 times the weighted difference of the means, with both classes weighing one half.
+
+    Segments that are neither selected nor unused are most of them: their moments are the difference of the others'
+    from the `moments` of all.
+    """
+    moments = sum_moments(X) if moments is None else moments
+    chosen = sum_moments(X[selected & used])
+    others = moments - chosen - sum_moments(X[~used])
+    halves = [0.5 / one.n_segments for one in (chosen, others)]
+    mean, moment = (
+        halves[0] * getattr(chosen, name) + halves[1] * getattr(others, name) for name in ("features", "products")
+    )
+    # The targets, 1 and -1, have mean zero, so that the cross moment is the covariance with them.
+    cross = halves[0] * chosen.features - halves[1] * others.features
     with threadpool_limits(limits=1):
-        for rows in list_blocks(len(X), ROWS_PER_BLOCK):
-            weighted = X[rows] * weights[rows, None].astype(X.dtype)
-            mean += weighted.sum(axis=0, dtype=np.float64)
-            cross += np.einsum("ij,i->j", weighted, targets[rows].astype(X.dtype))
-            moment += weighted.T @ X[rows]
         covariance = moment - np.outer(mean, mean)
         # The covariance of equal features is rounding, of either sign.
         least = np.finfo(X.dtype).eps * np.trace(moment) + np.finfo(float).tiny
         ridge = max(RIDGE * np.trace(covariance), least) / len(covariance)
-        # The targets have mean zero, so that the cross moment is the covariance with them.
         return np.linalg.solve(covariance + ridge * np.eye(len(covariance)), cross)
 
 

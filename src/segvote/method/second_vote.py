@@ -90,7 +90,7 @@ def _vote_again(first: Vote) -> Vote:
 
 def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
     """As `search_graph`, of other images, on features stretched along the direction that separates the folders."""
-    direction = fit_direction(table.X, table.is_candidate, np.ones(len(table), dtype=bool))
+    direction = fit_direction(table.X, table.is_candidate, np.ones(len(table), dtype=bool), table.moments)
     direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
     # Other key frames of the same video take part: with few videos most views of the object are in them, and the
     # outcome is judged on the neighbours of `search_graph`, which leave them out.

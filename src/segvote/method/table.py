@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError
+from segvote.method.linear import Moments, sum_moments
 
 # Lab distance at which two adjacent segments count as different.
 CONTRAST_WIDTH = 10.0
@@ -93,6 +94,11 @@ class SegmentTable:
     def is_candidate(self) -> np.ndarray:
         """(n_segments,) bool: the segment may be object, because its image is in the *with* folder."""
         return self.positive[self.images]
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Moments of all segments, for `segvote.method.linear.fit_posterior`."""
+        return sum_moments(self.X)
 
     @cached_property
     def adjacency(self) -> sparse.csr_matrix:

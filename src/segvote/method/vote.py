@@ -171,7 +171,7 @@ def fit_scorer(electorate: Electorate, labels: np.ndarray) -> tuple[Scorer, np.n
     """
     table = electorate.inputs.table
     inside = measure_inside(table, labels, electorate.graph @ labels.astype(np.float64))
-    posterior = fit_posterior(table.X, labels, table.areas, ~electorate.excluded)
+    posterior = fit_posterior(table.X, labels, table.areas, ~electorate.excluded, table.moments)
     scorer = Scorer(
         X=table.X,
         bags=table.bags,
