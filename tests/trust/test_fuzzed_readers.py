@@ -35,6 +35,7 @@ from segvote.io.imports import read_any
 from segvote.io.masks import write_mask
 from segvote.io.tables import format_json
 from segvote.report import write_report
+from segvote.review.encoding import describe_explanation, encode_update
 from segvote.review.session import Session
 from segvote.run.classes import ClassRuns
 from segvote.run.correction_log import Action, CorrectionLog
@@ -173,7 +174,8 @@ def review(world):
         session.engine.settle()
         texts = format_json([session.describe_run(), session.describe_status(), session.describe_doctor()])
         answers = [session.pictures.get_map(0), session.pictures.get_thumb(0), session.engine.masks.encode_mask(0)]
-        return texts, answers, session.encode_update(0), session.describe_votes(0, 0)
+        votes = describe_explanation(session.engine.explain(0, 0), 0, 0)
+        return texts, answers, encode_update(session.engine.board.snapshot), votes
     finally:
         session.engine.stop()
 

@@ -52,8 +52,10 @@ def open_scratch() -> Iterator[Path]:
     try:
         folder = tempfile.TemporaryDirectory(prefix="segvote-", ignore_cleanup_errors=True)
     except OSError as error:
+        place = tempfile.tempdir or os.environ.get("TMPDIR") or "/tmp"
         raise UnwritableFileError(
-            f"no folder can be made for temporary files ({error.strerror}); set TMPDIR to a folder with free space"
+            f"no folder for temporary files can be made in {place} ({error.strerror}); set TMPDIR to a folder with "
+            "free space"
         ) from error
     with folder as name:
         yield Path(name)

@@ -142,7 +142,7 @@ def name_near(folder: str, run: Path) -> str:
 def find_near(folder: str, near: str, run: Path) -> str:
     """The folder at a path relative to a run folder if there is one, otherwise the folder as it was."""
     path = Path(os.path.normpath(run.resolve() / near))
-    return str(path) if near and path.is_dir() else folder
+    return str(path) if near and os.path.isdir(path) else folder  # False for a name that no folder can have
 
 
 class RunRecord(Struct, frozen=True, omit_defaults=True):
