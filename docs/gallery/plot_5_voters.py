@@ -86,5 +86,5 @@ axes.set(xlim=(0, 1.1), xlabel="average precision")
 # The scenes are difficult in one way: cards and badly exposed pictures differ from every negative, but do
 # not repeat. Voters that only use the distance to negatives select them. Voters that learn from whole bags
 # do not, and rank these segments as well as ``ekde``; their heat maps cover only the most distinctive part,
-# or extend beyond the rim. On photographs the differences are larger (:doc:`/paper`).
+# or extend beyond the rim. On photographs the differences are larger (:doc:`/research/paper`).
 # ``segvote compare`` makes this table for your images, and :doc:`/voters` describes when to use which.

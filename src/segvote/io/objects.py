@@ -37,7 +37,7 @@ _PACKAGES = ("aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "
 
 
 class Version(NamedTuple):
-    """What a listing says of an object's content."""
+    """The content of an object as a listing describes it: size and time."""
 
     size: int
     time: float  # seconds since 1970
