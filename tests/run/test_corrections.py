@@ -122,6 +122,23 @@ def test_a_moved_bag_keeps_its_name_and_file(tmp_path):
     assert (moved.bag_label, moved.name, moved.path) == ("without", "with/a.png", bag.path)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_canvas_that_takes_strokes_back_equals_a_new_one(seed):
+    rng = np.random.default_rng(seed)
+    canvas, strokes = Canvas(QUARTERS.shape), []
+    for _ in range(200):
+        if strokes and rng.random() < 0.45:
+            strokes = strokes[: -int(rng.integers(1, 4))]
+        else:
+            pixels = rng.random(QUARTERS.shape) < rng.choice([0, 0.02, 0.5])
+            kind = ("set", "paint", "look")[rng.choice(3, p=[0.45, 0.45, 0.1])]
+            value = 1 if kind == "look" else int(rng.integers(-1, 2))
+            strokes = [*strokes, replace(stroke(pixels, value), kind=kind)]
+        canvas.show(strokes)
+        anew = Canvas(QUARTERS.shape, strokes)
+        assert (canvas.values == anew.values).all() and (canvas.exact == anew.exact).all()
+
+
 def test_a_stroke_too_large_is_refused():
     huge = Action("paint", "a", "with/a.png", 1, 1 << 15, 1 << 15, "0PPPPP0")
     with pytest.raises(BadInputError, match="pixels"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.run.correction_log import Action
-from segvote.run.corrections import BAG_LABELS, Corrections, History, replay
+from segvote.run.corrections import BAG_LABELS, N_KEPT, Corrections, History, replay
 
 KINDS = ("set", "paint", "cut", "join", "look", "move", "extent", "lost", "undo", "redo")
 
@@ -87,8 +87,22 @@ def test_an_earlier_history_is_not_changed_by_a_later_one():
 def test_a_click_shares_the_strokes_of_other_images():
     """Only the image of a new action is gone through: the cost of a click does not grow with the log."""
     before = History().extend([Action("set", f"image {one % 50}", "", 1, number=one + 1) for one in range(1000)])
-    for kind in ("set", "undo"):
-        after = before.extend([Action(kind, "image 7" if kind == "set" else "", "", int(kind == "set"), number=1001)])
-        other = "image 7" if kind == "set" else "image 49"
-        for image, strokes in before.corrections.strokes.items():
-            assert (after.corrections.strokes[image] is strokes) == (image != other)
+    after = before.extend([Action("set", "image 7", "", 1, number=1001)])
+    for image, strokes in before.corrections.strokes.items():
+        assert (after.corrections.strokes[image] is strokes) == (image != "image 7")
+
+
+def test_an_undo_returns_to_the_corrections_before():
+    """The cost of an undo does not grow with the log: what stood before the action is kept."""
+    before = History().extend([Action("set", f"image {one % 50}", "", 1, number=one + 1) for one in range(1000)])
+    undone = before.extend([Action("set", "image 7", "", 1, number=1001)]).extend([Action("undo", number=1002)])
+    assert all(undone.corrections.strokes[image] is one for image, one in before.corrections.strokes.items())
+
+
+def test_undo_goes_back_beyond_what_is_kept():
+    actions = [Action("set", "a", "", 1, number=one + 1) for one in range(N_KEPT + 50)]
+    undos = [Action("undo", number=len(actions) + one + 1) for one in range(N_KEPT + 20)]
+    history = History().extend(actions)
+    for undo in undos:
+        history = history.extend([undo])
+    assert history.corrections == replay_plainly([*actions, *undos]) and len(history.kept) <= N_KEPT + 1

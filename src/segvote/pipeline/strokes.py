@@ -6,7 +6,10 @@ instances, so they outlive a mask that changes around them; neither changes the 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 
 import cv2
 import numpy as np
@@ -22,6 +25,9 @@ UNDECIDED = -1
 COVERED = 0.8
 # A smaller painted share of a segment is a retouch, which has no effect on similar segments.
 LEAST_PAINTED = 0.1
+# Strokes of a canvas that can be taken back without laying the others again, and the pixels that they may cover in all,
+# in canvases.
+N_REVERSIBLE, MOST_COVERED = 32, 4
 # A line may leave a few pixels on the rim alone: fewer than this are not counted as an object.
 SLIVER = 8
 
@@ -29,6 +35,21 @@ SLIVER = 8
 def decode_stroke(stroke: Action, size: tuple[int, ...]) -> np.ndarray:
     """(h, w) bool: the pixels of an action on a grid of another size."""
     return resize_labels(decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts}), size)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Covered:
+    """What lay below a stroke."""
+
+    box: tuple[slice, slice]  # rows and columns of its pixels
+    values: np.ndarray  # (rows, columns) int8
+    exact: np.ndarray  # (rows, columns) bool
+
+
+def _find_box(pixels: np.ndarray) -> tuple[slice, slice]:
+    """Rows and columns of the pixels (h, w) bool that are set; none where none is."""
+    rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
+    return (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)) if len(rows) else (slice(0), slice(0))
 
 
 class Canvas:
@@ -58,19 +79,36 @@ class Canvas:
         self.values = np.full(self.size, UNDECIDED, dtype=np.int8)
         self.exact = np.zeros(self.size, dtype=bool)
         self._shown: list[Action] = []
+        self._covered: deque[_Covered] = deque(maxlen=N_REVERSIBLE)
 
     def show(self, strokes: Sequence[Action]) -> None:
         """Show these strokes and no others."""
-        if list(strokes[: len(self._shown)]) != self._shown:
+        n_same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self._shown, strokes, strict=False)))
+        if len(self._shown) - n_same > len(self._covered):
             self._clear()
+        while len(self._shown) > n_same:
+            self._take_back()
         for stroke in strokes[len(self._shown) :]:
-            pixels = decode_stroke(stroke, self.size)
-            if stroke.kind == "look":  # a whole mask
-                self.values[:], self.exact[:] = pixels, True
-                continue
+            self._lay(stroke)
+
+    def _lay(self, stroke: Action) -> None:
+        pixels = decode_stroke(stroke, self.size)
+        is_mask = stroke.kind == "look"  # of the whole image
+        box = (slice(None), slice(None)) if is_mask else _find_box(pixels)
+        self._covered.append(_Covered(box, self.values[box].copy(), self.exact[box].copy()))
+        while sum(one.values.size for one in self._covered) > MOST_COVERED * pixels.size:
+            self._covered.popleft()
+        if is_mask:
+            self.values[:], self.exact[:] = pixels, True
+        else:
             self.values[pixels] = stroke.value
             self.exact[pixels] = stroke.kind == "paint" and stroke.value != UNDECIDED
-        self._shown = list(strokes)
+        self._shown.append(stroke)
+
+    def _take_back(self) -> None:
+        below = self._covered.pop()
+        self.values[below.box], self.exact[below.box] = below.values, below.exact
+        self._shown.pop()
 
     def label_segments(self, labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
         """(n,) int8 user labels of segments (h, w); `n_segments` where the last ones may not be visible.

@@ -5,9 +5,9 @@ A state is a value: each new action makes the next one from the last, without re
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from segvote.run.corrections import Corrections, History
 from segvote.run.run import Run
 from segvote.types import WITH
 
-# Canvases at the size of the segments that are kept, so that one more stroke on an image is not laid over all others.
-MAX_CANVASES = 16
+# Pixels, at the size of the segments, of the canvases that are kept, so that one more stroke on an image is not laid over
+# all others: of a few bytes each, some 500 images of 320 x 240.
+MAX_CANVAS_PIXELS = 1 << 25
+# Labels of an image that are kept, so that undo and redo need not find them again.
+N_KEPT_LABELS = 8
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class StateReader:
 
     def __init__(self, run: Run) -> None:
         self.run, self._images = run, list_run_bags(run)
-        self._known: dict[int, _BagLabels] = {}
-        self._get_canvas = lru_cache(MAX_CANVASES)(lambda bag: Canvas(run.read_segments(bag)["labels"].shape))
+        self._known: dict[int, deque[_BagLabels]] = {}  # the last ones of each bag
+        self._canvases: dict[int, Canvas] = {}  # the last one used at the end
 
     def extend(self, history: History, actions: Sequence[Action]) -> ReviewState:
         """The state after the next actions of a history."""
@@ -93,12 +96,14 @@ class StateReader:
         )
 
     def _label_bag(self, bag: int, strokes: Sequence[Action]) -> _BagLabels:
-        known = self._known.get(bag)
-        if known is None or known.strokes is not strokes:
+        several = self._known.setdefault(bag, deque(maxlen=N_KEPT_LABELS))
+        known = next((one for one in reversed(several) if one.strokes == strokes), None)
+        if known is None:
             is_painted = any(stroke.kind in ("paint", "look") for stroke in strokes)
             # Any later stroke may change painted pixels.
             painted = strokes[-1].number if is_painted else 0
-            known = self._known[bag] = _BagLabels(strokes, *self._lay_over(bag, strokes), painted)
+            known = _BagLabels(strokes, *self._lay_over(bag, strokes), painted)
+            several.append(known)
         return known
 
     def _lay_over(self, bag: int, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,8 +111,12 @@ class StateReader:
         image = self._images[bag]
         if image.n_frames:
             return label_bag(self.run.folder, image, strokes)
-        labels, canvas = self.run.read_segments(bag)["labels"], self._get_canvas(bag)
+        labels = self.run.read_segments(bag)["labels"]
+        canvas = self._canvases.pop(bag, None) or Canvas(labels.shape)
         canvas.show(strokes)
+        self._canvases[bag] = canvas
+        while len(self._canvases) > 1 and sum(one.values.size for one in self._canvases.values()) > MAX_CANVAS_PIXELS:
+            del self._canvases[next(iter(self._canvases))]
         return label_canvas(canvas, labels, strokes, image.n_segments)
 
 

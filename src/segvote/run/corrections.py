@@ -115,6 +115,10 @@ def _name_exact(action: Action) -> tuple[str | int, ...]:
     return (*(() if action.kind == "set" else (action.kind,)), *((action.frame,) if action.frame >= 0 else ()))
 
 
+# Corrections after each of the last standing actions that are kept, so that an undo need not replay the log.
+N_KEPT = 100
+
+
 @dataclass(frozen=True)
 class History:
     """A log gone through up to an action, and the corrections that stand there; later actions are added quickly.
@@ -125,38 +129,47 @@ class History:
         The actions that can be undone and redone, the next one last.
     corrections
         What the standing actions amount to.
+    kept
+        Corrections after so many of the standing actions, in that order; the first after none of them.
     """
 
     standing: tuple[Action, ...] = ()
     undone: tuple[Action, ...] = ()
     corrections: Corrections = Corrections()
+    kept: tuple[tuple[int, Corrections], ...] = ((0, Corrections()),)
 
     def extend(self, actions: Sequence[Action]) -> History:
         """The history with the next actions; `undo` takes back the last one or batch that stands, `redo` an `undo`."""
         if not actions:
             return self
         standing, undone = list(self.standing), list(self.undone)
-        taken_back: list[Action] = []
-        added: list[Action] = []
+        n_unchanged = len(standing)
         for action in actions:
             if action.kind == "adopt":  # followed when the log was read; cannot be undone
                 continue
             if action.kind == "undo":
-                taken_back += _move_last(standing, undone)
+                _move_last(standing, undone)
+                n_unchanged = min(n_unchanged, len(standing))
             elif action.kind == "redo":
-                added += _move_last(undone, standing)
+                _move_last(undone, standing)
             else:
                 standing.append(action)
-                added.append(action)
                 undone.clear()
-        if taken_back:
-            corrections = _rebuild(self.corrections, standing, [*taken_back, *added])
-        else:
-            corrections = _apply(self.corrections, added)
+        kept = _go_on([one for one in self.kept if one[0] <= n_unchanged], standing)
         lost = (*self.corrections.lost, *(one.number for one in actions if one.kind == "lost"))
-        last = actions[-1].number
-        corrections = replace(corrections, n_undo=len(standing), n_redo=len(undone), last=last, lost=lost)
-        return History(tuple(standing), tuple(undone), corrections)
+        counts = {"n_undo": len(standing), "n_redo": len(undone), "last": actions[-1].number}
+        return History(tuple(standing), tuple(undone), replace(kept[-1][1], lost=lost, **counts), tuple(kept))
+
+
+def _go_on(kept: list[tuple[int, Corrections]], standing: Sequence[Action]) -> list[tuple[int, Corrections]]:
+    """Corrections after all standing actions and after each of the last before it, from those `kept` of the first."""
+    n_applied, corrections = kept[-1]
+    ends = [*range(max(len(standing) - N_KEPT, n_applied + 1), len(standing)), len(standing)]
+    for end in ends if len(standing) > n_applied else ():
+        corrections = _apply(corrections, standing[n_applied:end])
+        kept.append((end, corrections))
+        n_applied = end
+    return [kept[0], *kept[1:][-N_KEPT:]]
 
 
 def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
@@ -205,36 +218,18 @@ def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
     )
 
 
-def _rebuild(before: Corrections, standing: Sequence[Action], touched: Sequence[Action]) -> Corrections:
-    """The corrections of the standing actions; images without a touched action, added or undone, stay as before."""
-    if any(action.kind in ("extent", "alternative") for action in touched):  # may concern every image
-        return _apply(Corrections(), standing)
-    images = {action.image for action in touched}
-    kept = replace(
-        before,
-        strokes={image: one for image, one in before.strokes.items() if image not in images},
-        looked=before.looked - images,
-        moved={image: one for image, one in before.moved.items() if image not in images},
-        audited=tuple(image for image in before.audited if image not in images),
-        divisions={image: one for image, one in before.divisions.items() if image not in images},
-    )
-    return _apply(
-        kept, [action for action in standing if action.image in images and action.kind not in ("extent", "alternative")]
-    )
-
-
 def replay(actions: Sequence[Action]) -> Corrections:
     """The corrections that stand at the end of a log."""
     return History().extend(actions).corrections
 
 
-def _move_last(source: list[Action], target: list[Action]) -> list[Action]:
-    """Move the last action from one stack to the other, with its batch; returns those that were moved."""
-    moved: list[Action] = []
-    while source and (not moved or (moved[0].batch and source[-1].batch == moved[0].batch)):
-        moved.append(source.pop())
-    target += moved
-    return moved
+def _move_last(source: list[Action], target: list[Action]) -> None:
+    """Move the last action from one stack to the other, with its batch."""
+    batch = source[-1].batch if source else 0
+    if source:
+        target.append(source.pop())
+    while batch and source and source[-1].batch == batch:
+        target.append(source.pop())
 
 
 def read_corrections(run: RunFolder) -> Corrections:
