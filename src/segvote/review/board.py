@@ -54,7 +54,8 @@ class Board:
 
     def note_export(self, corrections: Corrections, run: Run) -> None:
         """Count changes from the files of a run that were just written with corrections."""
-        user = self._reader.read(corrections)
+        with self._publishing:
+            user = self._reader.read(corrections)
         written = replace(open_snapshot(run), user_labels=user.user_labels, painted=user.painted)
         self.publish(lambda snapshot: note_written(snapshot, written))
 

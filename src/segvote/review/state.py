@@ -60,6 +60,15 @@ class StateReader:
 
     def __init__(self, run: Run) -> None:
         self.run, self._images = run, list_run_bags(run)
+        n_segments = int(run.offsets[-1])
+        # Of the corrections that were read last: labels, painted shares and `finished` of segments, `painted` of bags.
+        self._last = Corrections()
+        self._labels: tuple[np.ndarray, ...] = (
+            np.full(n_segments, -1, dtype=np.int8),
+            np.zeros(n_segments),
+            np.full(n_segments, np.nan),
+            np.zeros(len(run), dtype=np.int64),
+        )
         self._known: dict[int, deque[_BagLabels]] = {}  # the last ones of each bag
         self._canvases: dict[int, Canvas] = {}  # the last one used at the end
 
@@ -74,16 +83,7 @@ class StateReader:
         folders = [record.name.split("/", 1)[0] for record in records]
         pairs = zip(records, folders, strict=True)
         bag_labels = [corrections.moved.get(record.digest, folder) for record, folder in pairs]
-        n_segments = int(self.run.offsets[-1])
-        user_labels, painted_shares = np.full(n_segments, -1, dtype=np.int8), np.zeros(n_segments)
-        finished = np.full(n_segments, np.nan)
-        painted = np.zeros(len(records), np.int64)
-        for bag, record in enumerate(records):
-            if strokes := corrections.strokes.get(record.digest):
-                part, found = self.run.get_slice(bag), self._label_bag(bag, strokes)
-                user_labels[part], painted_shares[part] = found.user_labels, found.painted_shares
-                finished[part] = found.finished
-                painted[bag] = found.painted
+        user_labels, painted_shares, finished, painted = self._label_bags(corrections)
         return UserInput(
             action=corrections.last,
             user_labels=user_labels,
@@ -94,6 +94,19 @@ class StateReader:
             painted_shares=painted_shares,
             finished=finished,
         )
+
+    def _label_bags(self, corrections: Corrections) -> tuple[np.ndarray, ...]:
+        """The arrays of `_labels` for these corrections; bags with the strokes that were read last stay as they were."""
+        labels = tuple(one.copy() for one in self._labels)
+        user_labels, painted_shares, finished, painted = labels
+        for bag, record in enumerate(self.run.bags):
+            strokes = corrections.strokes.get(record.digest, ())
+            if strokes is not self._last.strokes.get(record.digest, ()):
+                part, of_bag = self.run.get_slice(bag), self._label_bag(bag, strokes)
+                user_labels[part], painted_shares[part] = of_bag.user_labels, of_bag.painted_shares
+                finished[part], painted[bag] = of_bag.finished, of_bag.painted
+        self._last, self._labels = corrections, labels
+        return labels
 
     def _label_bag(self, bag: int, strokes: Sequence[Action]) -> _BagLabels:
         several = self._known.setdefault(bag, deque(maxlen=N_KEPT_LABELS))

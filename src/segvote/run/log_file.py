@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS actions (
     batch  INTEGER NOT NULL,
     frame  INTEGER NOT NULL
 );
+CREATE INDEX IF NOT EXISTS adoptions ON actions (number) WHERE kind = 'adopt';
 CREATE TRIGGER IF NOT EXISTS never_change BEFORE UPDATE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
 """
