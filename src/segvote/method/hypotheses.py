@@ -7,7 +7,7 @@ The hypotheses are weighted by the exponential of their scores.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,7 @@ from segvote.method.prior import measure_border_prior
 from segvote.method.table import SegmentTable
 from segvote.method.threshold import select, select_separable
 from segvote.method.walk import scale_votes, walk, walk_from_labels
+from segvote.numerics.threads import map_in_threads
 from segvote.selection import apply_labels
 
 
@@ -133,7 +134,7 @@ class WeightedHypotheses:
 def weigh_hypotheses(electorate: Electorate) -> WeightedHypotheses:
     """Walk under each hypothesis, and weigh the selections."""
     params = electorate.inputs.params
-    tried = [_try(electorate, hypothesis) for hypothesis in params.hypotheses]
+    tried = map_in_threads(partial(_try, electorate), params.hypotheses)
     scores, selections, consistencies = (np.array(values) for values in zip(*tried, strict=True))
     weights = np.exp((scores - scores.max()) / params.temperature)
     return WeightedHypotheses(weights / weights.sum(), selections, consistencies)
