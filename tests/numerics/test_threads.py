@@ -2,6 +2,7 @@
 
 from threading import Barrier, Thread
 
+import numpy as np  # noqa: F401  a limit is that of libraries which are loaded
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -9,9 +10,6 @@ from segvote.numerics.threads import map_in_threads, use_one_thread
 
 
 def count_threads():
-    import numpy as np
-
-    assert np is not None
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
