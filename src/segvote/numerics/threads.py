@@ -22,8 +22,8 @@ Result = TypeVar("Result")
 class _Limit:
     """A limit of one thread for matrix products in the whole process, while any caller needs it.
 
-    `threadpool_limits` restores the number that it saw: of two that overlap, in two threads, the first to end would
-    lift the limit of the other.
+    Of two `threadpool_limits` that overlap, in two threads, the first to end lifts the limit of the other. And each
+    looks through all libraries of the process, which takes milliseconds; entering this one again takes none.
     """
 
     def __init__(self) -> None:
