@@ -57,6 +57,6 @@ def test_an_error_in_a_thread_comes_out():
 
 def test_the_first_to_end_does_not_lift_the_limit_of_another():
     """Two limits of threadpoolctl that overlap, in two threads, would lift each other."""
-    threads = {name: "2" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
     run = subprocess.run([sys.executable, "-c", OVERLAP], env=os.environ | threads, capture_output=True, text=True)
     assert run.stdout == "after an error True\nwhile one is left True\n", run.stderr

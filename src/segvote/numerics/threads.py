@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from threading import Lock
 from typing import TypeVar
 
@@ -27,22 +27,21 @@ class _Limit:
     """
 
     def __init__(self) -> None:
-        self._lock, self._n_callers = Lock(), 0
-        self._limits: threadpool_limits | None = None
+        self._lock, self._n_callers, self._limits = Lock(), 0, ExitStack()
 
     @contextmanager
     def hold(self) -> Iterator[None]:
         with self._lock:
             self._n_callers += 1
             if self._n_callers == 1:
-                self._limits = threadpool_limits(1)
+                self._limits.enter_context(threadpool_limits(1))
         try:
             yield
         finally:
             with self._lock:
                 self._n_callers -= 1
-                if self._n_callers == 0 and self._limits is not None:
-                    self._limits.restore_original_limits()
+                if self._n_callers == 0:
+                    self._limits.close()
 
 
 _limit = _Limit()
