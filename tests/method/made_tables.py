@@ -38,11 +38,11 @@ def tabulate(scene, image_bags=None):
     return make_table(X, y[np.unique(images, return_index=True)[1]], images, geometry, image_bags)
 
 
-def hold(scene, n_neighbors=10, user_labels=None, image_bags=None, **params):
+def hold(scene, n_neighbors=10, image_bags=None, **params):
     """The vote on a scene."""
     table = tabulate(scene, image_bags)
     graph = search_graph(table, n_neighbors)
-    return vote(table, graph, VoteParams(n_neighbors=n_neighbors, **params), user_labels)
+    return vote(table, graph, VoteParams(n_neighbors=n_neighbors, **params))
 
 
 def label(n_segments, objects=(), background=()):

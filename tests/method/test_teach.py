@@ -7,7 +7,6 @@ import pytest
 from made_tables import hold, label, make_scene, measure_iou
 
 from segvote.method.cross_fit import make_folds
-from segvote.method.hypotheses import revote, select_seeded
 from segvote.method.table import Geometry, make_table
 from segvote.method.teach import (
     ELSEWHERE,
@@ -23,10 +22,11 @@ from segvote.method.teach import (
     propagate,
     refit_with_labels,
     score_taught_held_out,
+    select_seeded,
     teach,
     weigh_restart,
 )
-from segvote.method.vote import fit_scorer
+from segvote.method.vote import fit_scorer, revote
 from segvote.method.walk import walk_from_labels
 
 

@@ -10,6 +10,7 @@ from reference import vote_slowly
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams, value_contrast
 from segvote.method.table import Geometry
+from segvote.method.teach import refit_with_labels
 from segvote.method.vote import decide_scores, explain_vote, vote
 
 
@@ -55,10 +56,10 @@ def test_the_order_of_images_does_not_matter():
 def test_inputs_are_not_modified():
     scene = make_scene()
     table = tabulate(scene)
-    graph, labels = search_graph(table, 10), label(len(table), objects=[9])
-    before = [np.copy(one) for one in (table.X, table.areas, table.contrasts, graph.data, labels)]
-    vote(table, graph, VoteParams(n_neighbors=10), labels)
-    after = (table.X, table.areas, table.contrasts, graph.data, labels)
+    graph = search_graph(table, 10)
+    before = [np.copy(one) for one in (table.X, table.areas, table.contrasts, graph.data)]
+    vote(table, graph, VoteParams(n_neighbors=10))
+    after = (table.X, table.areas, table.contrasts, graph.data)
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
 
 
@@ -74,7 +75,7 @@ def test_the_explanation_sums_to_the_votes(held):
 def test_user_labels_hold_and_count_in_weights():
     scene = make_scene(noise=0.3)
     labels = label(480, objects=[9, 479], background=[5])
-    held = hold(scene, user_labels=labels)
+    held = refit_with_labels(hold(scene), labels)
     found = held.selection
     assert found.selected[[9, 479]].all() and not found.selected[5]
     assert held.weights[[9, 479, 5]].tolist() == [1, 1, 0]
@@ -83,7 +84,7 @@ def test_user_labels_hold_and_count_in_weights():
 
 def test_labels_can_turn_a_vote_to_another_selection():
     scene = make_scene(noise=0.3)
-    found = hold(scene, user_labels=label(480, background=np.flatnonzero(scene[4]))).selection
+    found = refit_with_labels(hold(scene), label(480, background=np.flatnonzero(scene[4]))).selection
     assert not found.selected[scene[4]].any() and found.selected.any()
 
 

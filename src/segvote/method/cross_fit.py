@@ -44,11 +44,14 @@ def leave_out_folds(
     folds = make_folds(table, params.n_folds) if folds is None else folds
     hypothesis = params.hypotheses[best]
     prior = electorate.measure_prior(hypothesis)
-    is_second = electorate.inputs.walk_graph is not electorate.inputs.graph
     for fold in np.unique(folds):
         out = (folds == fold)[table.images]
         graph, voters = exclude_voters(electorate.inputs.graph, out | electorate.excluded), electorate.voters & ~out
-        walked = exclude_voters(electorate.inputs.walk_graph, out | electorate.excluded) if is_second else graph
+        walked = (
+            exclude_voters(electorate.inputs.walk_graph, out | electorate.excluded)
+            if electorate.inputs.is_second
+            else graph
+        )
         others, selected = replace(table, positive=table.positive & (folds != fold)), np.zeros(len(table), dtype=bool)
         if others.positive.any() and seeds is not None and len(seeds):
             votes = walk_from_seeds(graph, others.is_candidate, seeds[~out[seeds]], params.n_held_out_steps)

@@ -84,8 +84,7 @@ def _choose_vote(first: Vote, test: PermutationTest) -> tuple[Vote, Confidence]:
 def _vote_again(first: Vote) -> Vote:
     """The vote by a walk over the neighbours in stretched features."""
     stretched = search_stretched_graph(first.table, first.inputs.params.n_neighbors)
-    inputs = replace(first.inputs, walk_graph=stretched)
-    return repeat_vote(inputs, first.diagnostics.connectivity, first.selection.user_labels)
+    return repeat_vote(replace(first.inputs, walk_graph=stretched), first.diagnostics.connectivity)
 
 
 def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:

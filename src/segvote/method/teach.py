@@ -20,14 +20,15 @@ from scipy.sparse.linalg import cg
 
 from segvote.method.consistency import measure_consistency, measure_uncertainty
 from segvote.method.cross_fit import leave_out_folds
-from segvote.method.hypotheses import Electorate, revote, select_seeded
+from segvote.method.hypotheses import Electorate, select_walked
 from segvote.method.inputs import check_user_labels
 from segvote.method.linear import LinearPosterior, fit_labelled
 from segvote.method.scorer import Scorer, blend_scorers
 from segvote.method.table import SegmentTable
 from segvote.method.threshold import select_above_thresholds
-from segvote.method.vote import Vote, decide_vote, fit_scorer, fit_vote
-from segvote.selection import Selection
+from segvote.method.vote import Vote, decide_vote, fit_scorer, fit_vote, revote
+from segvote.method.walk import walk_from_labels
+from segvote.selection import Selection, apply_labels
 
 # A user label holds for its segment; for equal ones it holds with this noise.
 NOISE = 0.3
@@ -182,6 +183,16 @@ def fit_taught(
     weights = [weigh_restart(electorate, restarted, before), 1 / max(n_finished, 1)]
     scorer = blend_scorers([restart, base], weights, classifier)
     return scorer, scorer.combine(table.X, electorate.graph, table.adjacency)
+
+
+def select_seeded(electorate: Electorate) -> np.ndarray:
+    """(n_segments,) bool: the object by a walk from the labels of finished images, without prior or balance.
+
+    Nothing of the vote before takes part.
+    """
+    table, params, labels = electorate.inputs.table, electorate.inputs.params, electorate.user_labels
+    votes = walk_from_labels(electorate.graph, table.is_candidate, labels, params.n_steps)
+    return apply_labels(select_walked(table, votes, params), labels)
 
 
 def weigh_restart(electorate: Electorate, restarted: np.ndarray, before: np.ndarray) -> float:

@@ -23,10 +23,8 @@ from segvote.method.hypotheses import (
     VoteInputs,
     VoteParams,
     WeightedHypotheses,
-    revote,
     weigh_hypotheses,
 )
-from segvote.method.inputs import check_user_labels
 from segvote.method.linear import fit_posterior
 from segvote.method.mislabelled import choose_excluded, classify_held_out, measure_suspicion
 from segvote.method.prior import measure_connectivity
@@ -34,7 +32,7 @@ from segvote.method.scorer import Scorer
 from segvote.method.table import SegmentTable
 from segvote.method.threshold import select, select_above_thresholds
 from segvote.numerics import otsu_threshold
-from segvote.selection import DEFAULT_EXTENT, Selection
+from segvote.selection import DEFAULT_EXTENT, Selection, apply_labels, make_unknown_labels
 
 
 @dataclass(frozen=True)
@@ -84,21 +82,16 @@ def vote(
     table: SegmentTable,
     graph: sparse.csr_matrix,
     params: VoteParams = VoteParams(),
-    user_labels: np.ndarray | None = None,
 ) -> Vote:
-    """Hold the vote on a table and its graph of `search_graph`.
-
-    User labels (n_segments,) are -1 unknown, 0 background, 1 object; labelled segments vote with their label.
-    """
-    labels = check_user_labels(user_labels, len(table))
+    """Hold the vote on a table and its graph of `search_graph`."""
     inputs = VoteInputs(table, graph, graph, params, classify_held_out(table))
-    return repeat_vote(inputs, measure_connectivity(table), labels)
+    return repeat_vote(inputs, measure_connectivity(table))
 
 
-def repeat_vote(inputs: VoteInputs, connectivity: np.ndarray, user_labels: np.ndarray) -> Vote:
+def repeat_vote(inputs: VoteInputs, connectivity: np.ndarray) -> Vote:
     """As `vote`, with the connectivity of `measure_connectivity` known."""
     table = inputs.table
-    everyone = Electorate(inputs, connectivity, user_labels, np.zeros(table.n_images, dtype=bool))
+    everyone = Electorate(inputs, connectivity, make_unknown_labels(len(table)), np.zeros(table.n_images, dtype=bool))
     first = weigh_hypotheses(everyone)
     suspicion = measure_suspicion(table, share_held_out(everyone, first.best), inputs.classes)
     electorate, hypotheses = _exclude_mislabelled(everyone, first, suspicion)
@@ -161,6 +154,13 @@ def _exclude_mislabelled(
     others = weigh_hypotheses(fewer)
     # A vote that is less consistent without the excluded images has lost good voters.
     return (fewer, others) if others.consistency > hypotheses.consistency else (everyone, hypotheses)
+
+
+def revote(electorate: Electorate, labels: np.ndarray) -> np.ndarray:
+    """Selected segments (n_segments,) after one more round, in which labels (n_segments,) in [0, 1] vote."""
+    table, params = electorate.inputs.table, electorate.inputs.params
+    share = table.smooth(electorate.graph @ labels.astype(np.float64), params.smoothing)
+    return apply_labels(select(table, share)[0], electorate.user_labels)
 
 
 def fit_scorer(electorate: Electorate, labels: np.ndarray) -> tuple[Scorer, np.ndarray]:
@@ -241,7 +241,7 @@ def decide_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams = 
         params,
         np.asarray(scores, dtype=np.float64),
         0.0,
-        user_labels=check_user_labels(None, len(table)),
+        user_labels=make_unknown_labels(len(table)),
         walks=np.empty((0, len(table)), dtype=bool),
         empty=np.zeros(table.n_images, dtype=bool),
     )
