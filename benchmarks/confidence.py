@@ -138,8 +138,8 @@ def measure_p_values(table: SegmentTable, X: np.ndarray, images: np.ndarray, adj
     training = vote(table, search_graph(table))
     scorer, smoothing = training.scorer, training.inputs.params.smoothing
     held_out = table.smooth(training.score_held_out(make_folds(table, N_FOLDS)), smoothing)
-    negatives = np.sort(table.find_best(held_out)[~table.positive])
-    scores = scorer.score(X, scorer.link(X))
+    negatives = np.sort(table.max_by_image(held_out)[~table.positive])
+    scores = scorer.score(X, scorer.build_graph(X))
     if adjacency is not None:
         scores = smooth_along(adjacency, scores, smoothing)  # type: ignore[arg-type]
     return measure_p_value(np.maximum.reduceat(scores, np.flatnonzero(np.diff(images, prepend=-1))), negatives)

@@ -207,7 +207,7 @@ def test_an_image_in_which_no_segment_turns_keeps_its_scores(base):
     turned = np.bincount(IMAGES, after.selected != np.where(labels == 1, True, before.selected)) > 0
     np.testing.assert_array_equal(kept, ~turned)
     rest = kept[IMAGES] & (labels < 0)
-    for name in ("scores", "votes", "selected"):
+    for name in ("scores", "unsmoothed", "selected"):
         np.testing.assert_array_equal(getattr(after, name)[rest], getattr(before, name)[rest])
     np.testing.assert_array_equal(replace(refitted, selection=after).weights[rest], base.weights[rest])
     for name in ("thresholds", "uncertainty"):
@@ -329,7 +329,7 @@ def test_a_taught_vote_is_that_of_the_formula():
     classifier = taught.scorer.classifiers[-1]
     context = table.X @ classifier.direction + table.adjacency.toarray() @ (table.X @ classifier.context)
     slow += 1 / (1 + np.exp(-(context + classifier.offset)))
-    np.testing.assert_allclose(taught.selection.votes + taught.scorer.threshold, slow, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(taught.selection.unsmoothed + taught.scorer.threshold, slow, rtol=1e-6, atol=1e-6)
     walked = walk_from_labels(base.inputs.graph, table.is_candidate, labels.astype(int), base.inputs.params.n_steps)
     np.testing.assert_allclose(walked, w, atol=1e-9)
 

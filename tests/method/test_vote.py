@@ -66,7 +66,7 @@ def test_inputs_are_not_modified():
 def test_the_explanation_sums_to_the_votes(held):
     for segment in range(0, 480, 37):
         told = explain_vote(held, segment)
-        assert np.isclose(told.score, held.selection.votes[segment])
+        assert np.isclose(told.score, held.selection.unsmoothed[segment])
         assert np.isclose(told.amounts.sum() + told.constant, told.score)
         assert np.isclose(told.bag_amounts.sum(), told.amounts.sum())
         assert segment // 20 not in told.bags
@@ -145,4 +145,4 @@ def test_unseen_scores_are_those_of_the_formula():
         slow.append(votes @ scorer.votes[near] / votes.sum())
     (classifier,) = scorer.classifiers
     expected = np.array(slow) + classifier.weight * classifier.measure(X) - scorer.threshold
-    assert np.allclose(scorer.score(X, scorer.link(X)), expected, atol=1e-5)
+    assert np.allclose(scorer.score(X, scorer.build_graph(X)), expected, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Scores of images by votes that they had no part in, and what follows from them: folds, held-out scores, p-values."""
+"""Scores of images by votes whose walk, neighbours and classifier leave them out, and what follows: p-values."""
 
 from __future__ import annotations
 
@@ -74,11 +74,12 @@ def share_held_out(electorate: Electorate, best: int) -> np.ndarray:
 def score_held_out(
     electorate: Electorate, best: int, folds: np.ndarray | None = None, seeds: np.ndarray | None = None
 ) -> np.ndarray:
-    """(n_segments,) evidence before smoothing, each from a vote that its image had no part in.
+    """(n_segments,) evidence before smoothing, each from a walk, neighbours and a linear classifier without its image.
 
     The scores of a vote leave a segment's own image out of its neighbours, but the selection of the others was found
-    with the image among them. Here each fold of images is left out of walk, neighbours and linear classifier; `folds`
-    (n_images,) are the numbers of the folds, if given, and `seeds` as for `leave_out_folds`.
+    with the image among them. Here each fold of images is left out of all three. The hypothesis, the exclusions and, in
+    a second vote, the direction of the features are those of all images. `folds` (n_images,) are the numbers of the
+    folds, if given, and `seeds` as for `leave_out_folds`.
     """
     table, evidence = electorate.inputs.table, np.empty(len(electorate.inputs.table))
     for out, graph, selected in leave_out_folds(electorate, best, folds, seeds):

@@ -63,7 +63,7 @@ class VoteInputs:
     graph: sparse.csr_matrix  # (n_segments, n_segments) votes of the nearest segments of other bags; rows sum to one
     walk_graph: sparse.csr_matrix  # votes that are walked over: `graph`, except in a second vote
     params: VoteParams
-    classes: np.ndarray | None = None  # (n_images,) of `classify_held_out`
+    image_logits: np.ndarray | None = None  # (n_images,) of `classify_held_out`; None for too few
 
     @property
     def is_second(self) -> bool:

@@ -1,4 +1,4 @@
-"""A second vote on discriminatively scaled features, where the confidence in the first is not high.
+"""A second vote on discriminatively scaled features, where the confidence in the first is below `UNSURE`.
 
 Neighbours are near each other by all their features, and with few images most of that is scene: dogs on lawns against
 cats indoors end in the lawn. The second vote walks over neighbours in features stretched along the direction that
@@ -14,7 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from segvote.method.alternatives import find_better, is_rivalled, list_alternatives
-from segvote.method.confidence import CLEAR_CONTRAST, FEW_FOR_HIGH, UNSURE, Confidence, cap, measure_confidence
+from segvote.method.confidence import (
+    CLEAR_CONTRAST,
+    FEW_FOR_HIGH,
+    UNSURE,
+    Confidence,
+    limit_to_fair,
+    measure_confidence,
+)
 from segvote.method.consistency import measure_overlap
 from segvote.method.extents import find_extents, find_open_extents
 from segvote.method.graph import N_NEIGHBORS, stretch
@@ -60,15 +67,15 @@ def vote_and_judge(
         alternatives = [better, *(one for one in alternatives if one is not better)]
         confidence = measure_confidence(better, test, contradicted=confidence.contradicted)
     if is_rivalled(alternatives):
-        confidence = cap(confidence, "rival")
+        confidence = limit_to_fair(confidence, "rival")
     extents = find_extents(table, alternatives[0].selection, alternatives[0].electorate.graph)
     if find_open_extents(table, extents, CLEAR_CONTRAST):
-        confidence = cap(confidence, "extent")
+        confidence = limit_to_fair(confidence, "extent")
     return alternatives, confidence
 
 
 def _choose_vote(first: Vote, test: PermutationTest) -> tuple[Vote, Confidence]:
-    """The first vote or, where its confidence is not high, a second one that overrules it; and its confidence."""
+    """The first vote or, where its confidence is below `UNSURE`, a second one that overrules it; and its confidence."""
     confidence = measure_confidence(first, test)
     # Where *with* images may be without the object, the labels of the folders separate too little.
     if confidence.value >= UNSURE or first.inputs.params.allow_empty or len(first.table) > MOST_SEGMENTS:

@@ -25,12 +25,12 @@ from segvote.method.inputs import check_user_labels
 from segvote.method.linear import LinearPosterior, fit_labelled
 from segvote.method.scorer import Scorer, blend_scorers
 from segvote.method.table import SegmentTable
-from segvote.method.threshold import select_above_thresholds
+from segvote.method.threshold import apply_thresholds
 from segvote.method.vote import Vote, decide_vote, fit_scorer, fit_vote, revote
 from segvote.method.walk import walk_from_labels
 from segvote.selection import Selection, apply_labels
 
-# A user label holds for its segment; for equal ones it holds with this noise.
+# Noise of a label where it is propagated to segments of equal features; on its own segment it is exact.
 NOISE = 0.3
 TOLERANCE, MAX_ITERATIONS = 1e-9, 500
 # Width of the similarity kernel, in squared distances from a segment to its tenth neighbour in other images. Sharp: at
@@ -130,15 +130,15 @@ def refit_with_labels(base: Vote, user_labels: np.ndarray | None) -> Vote:
     labels = check_user_labels(user_labels, len(base.table))
     if not (labels >= 0).any():
         return base
-    known = base.diagnostics
-    start = np.where(labels >= 0, labels == 1, known.start)
+    diagnostics = base.diagnostics
+    start = np.where(labels >= 0, labels == 1, diagnostics.start)
     # Scores with and without corrections are compared: both have the same zero.
     return fit_vote(
         replace(base.electorate, user_labels=labels),
         start,
-        known.hypotheses,
-        known.suspicion,
-        seeds=known.seeds,
+        diagnostics.hypotheses,
+        diagnostics.suspicion,
+        seeds=diagnostics.seeds,
         threshold=base.scorer.threshold,
     )
 
@@ -182,7 +182,7 @@ def fit_taught(
     classifier = fit_classifier(table, electorate.user_labels, finished, ~electorate.excluded)
     weights = [weigh_restart(electorate, restarted, before), 1 / max(n_finished, 1)]
     scorer = blend_scorers([restart, base], weights, classifier)
-    return scorer, scorer.combine(table.X, electorate.graph, table.adjacency)
+    return scorer, scorer.sum_evidence(table.X, electorate.graph, table.adjacency)
 
 
 def select_seeded(electorate: Electorate) -> np.ndarray:
@@ -236,9 +236,9 @@ def score_taught_held_out(base: Vote, taught: Vote, finished: np.ndarray, folds:
 
     As `segvote.method.cross_fit.score_held_out`: a fold is left out of all three opinions, finished or not.
     """
-    table, scores, known = base.table, np.empty(len(base.table)), base.diagnostics
+    table, scores, diagnostics = base.table, np.empty(len(base.table)), base.diagnostics
     labels = taught.selection.user_labels
-    folds_left = leave_out_folds(base.electorate, known.hypotheses.best, folds, known.seeds)
+    folds_left = leave_out_folds(base.electorate, diagnostics.hypotheses.best, folds, diagnostics.seeds)
     for out, graph, selected in folds_left:
         images = np.zeros(table.n_images, dtype=bool)
         images[np.unique(table.images[out])] = True
@@ -246,7 +246,7 @@ def score_taught_held_out(base: Vote, taught: Vote, finished: np.ndarray, folds:
         left = replace(left, excluded_images=left.excluded_images | images)
         before, _ = fit_scorer(left, selected & ~out)
         scorer, _ = fit_taught(left, before, selected, np.where(out, np.nan, finished))
-        scores[out] = scorer.combine(table.X[out], graph[out], table.adjacency[out][:, out])
+        scores[out] = scorer.sum_evidence(table.X[out], graph[out], table.adjacency[out][:, out])
     return scores - taught.scorer.threshold
 
 
@@ -295,7 +295,7 @@ def correct(
     labels = check_user_labels(user_labels, len(base.table))
     painted = np.zeros(len(labels)) if painted is None else painted
     if not (labels >= 0).any() and not painted.any():
-        return _leave(base)
+        return _make_uncorrected(base)
     after = _move_other_images(propagate(refitted, similarity, labels, painted), refitted, similarity, labels, painted)
     return _keep_unturned(after, base, propagate(base, similarity, labels, painted))
 
@@ -311,13 +311,13 @@ def propagate(
     painted = np.zeros(len(table)) if painted is None else painted
     scores, residuals = move_scores(similarity, table, before.scores, before.thresholds, user_labels, painted)
     labels = np.where(user_labels >= 0, user_labels, before.user_labels)
-    selected = select_above_thresholds(table, scores, before.thresholds, before.empty, labels)
+    selected = apply_thresholds(table, scores, before.thresholds, before.empty, labels)
     uncertainty = measure_uncertainty(table, scores, selected, estimate.walks)
     after = replace(before, scores=scores, selected=selected, uncertainty=uncertainty, user_labels=labels)
     return Correction(after, residuals, np.zeros(table.n_images, dtype=bool))
 
 
-def _leave(base: Estimate) -> Correction:
+def _make_uncorrected(base: Estimate) -> Correction:
     """The base without any correction."""
     n_segments = len(base.table)
     return Correction(
@@ -336,21 +336,22 @@ def _move_other_images(
     return _replace_segments(after, by_clicks, np.isin(images, images[is_painted]) & (user_labels < 0))
 
 
-def _keep_unturned(after: Correction, base: Estimate, moved: Correction) -> Correction:
-    """The correction in which images that no correction turned have the scores of the base, and their user labels.
+def _keep_unturned(after: Correction, base: Estimate, propagated: Correction) -> Correction:
+    """The correction without drift: an image that no correction turned has the scores of the base.
 
-    `moved` is the base with the corrections propagated.
+    It turned none where it selects what the base with its user labels selects. `propagated` is the base with the
+    corrections propagated.
     """
     table, free = base.table, after.selection.user_labels < 0
-    labelled = _replace_segments(moved, _leave(base), free)
+    labels_only = _replace_segments(propagated, _make_uncorrected(base), free)
     has_labels = table.sum_by_image(~free) > 0
-    kept = table.sum_by_image(after.selection.selected != labelled.selection.selected) == 0
-    joined = _replace_segments(after, labelled, kept[table.images])
-    known = np.where(has_labels, moved.selection.uncertainty, base.selection.uncertainty)
+    kept = table.sum_by_image(after.selection.selected != labels_only.selection.selected) == 0
+    joined = _replace_segments(after, labels_only, kept[table.images])
+    kept_uncertainty = np.where(has_labels, propagated.selection.uncertainty, base.selection.uncertainty)
     selection = replace(
         joined.selection,
         thresholds=np.where(kept, base.selection.thresholds, after.selection.thresholds),
-        uncertainty=np.where(kept, known, after.selection.uncertainty),
+        uncertainty=np.where(kept, kept_uncertainty, after.selection.uncertainty),
     )
     return Correction(selection, joined.residuals, kept)
 
@@ -364,7 +365,7 @@ def _replace_segments(correction: Correction, other: Correction, chosen: np.ndar
     selection = replace(
         before,
         scores=np.where(chosen, given.scores, before.scores),
-        votes=np.where(chosen, given.votes, before.votes),
+        unsmoothed=np.where(chosen, given.unsmoothed, before.unsmoothed),
         selected=np.where(chosen, given.selected, before.selected),
     )
     return replace(correction, selection=selection, residuals=residuals)
@@ -383,16 +384,16 @@ def move_scores(
 ) -> tuple[np.ndarray, sparse.csr_matrix]:
     """Change scores (n_segments,) by user labels and painted parts.
 
-    A labelled segment becomes as certain as the best of its image, or the worst of the run. A part p that was painted
-    is a correction with noise `NOISE` / \\|p\\|. Segments of *without* images are moved by their own label only.
-    Returns the scores, of which untouched ones are equal to the last bit, and the residuals (n_segments, n_segments):
-    the change of each row's score by the correction of each column's segment.
+    A segment labelled object gets the best score of its image, one labelled background the lowest of the run. A part p
+    that was painted is a correction with noise `NOISE` / \\|p\\|. Segments of *without* images are moved by their own
+    label only. Returns the scores, of which untouched ones are equal to the last bit, and the residuals (n_segments,
+    n_segments): the change of each row's score by the correction of each column's segment.
     """
-    held = user_labels >= 0
-    voters = np.flatnonzero(held | (painted != 0))
+    labelled = user_labels >= 0
+    voters = np.flatnonzero(labelled | (painted != 0))
     if not len(voters):
         return scores, sparse.csr_matrix((len(table), len(table)))
-    targets = np.where(held, 2.0 * user_labels - 1, np.sign(painted))[voters]
+    targets = np.where(labelled, 2.0 * user_labels - 1, np.sign(painted))[voters]
     noise = NOISE / np.where(painted != 0, np.abs(painted), 1.0)[voters]
     cuts, above, below = _measure_ranges(table, scores, thresholds)
     gaps = scores - cuts
@@ -404,9 +405,9 @@ def move_scores(
     votes = similar @ sparse.diags_array(strengths)
     moved = np.asarray(votes.sum(axis=1)).ravel() * table.is_candidate
     certainty = np.clip(certainty + moved, -1.0, 1.0)
-    certainty[held], moved[held] = 2.0 * user_labels[held] - 1, 1.0
+    certainty[labelled], moved[labelled] = 2.0 * user_labels[labelled] - 1, 1.0
     after = np.where(moved != 0, cuts + certainty * np.where(certainty > 0, above, below), scores)
-    return after, _share(votes.tocoo(), voters, held, moved, after - scores)
+    return after, _share(votes.tocoo(), voters, labelled, moved, after - scores)
 
 
 def _measure_ranges(table: SegmentTable, scores: np.ndarray, thresholds: np.ndarray) -> list[np.ndarray]:
@@ -414,17 +415,17 @@ def _measure_ranges(table: SegmentTable, scores: np.ndarray, thresholds: np.ndar
 
     As heat is scaled: a *with* image by its own best score, a *without* image by that of the run.
     """
-    best = np.where(table.positive, table.find_best(scores), scores.max())
+    best = np.where(table.positive, table.max_by_image(scores), scores.max())
     ranges = np.maximum(best - thresholds, 1e-12), np.maximum(thresholds - scores.min(), 1e-12)
     return [values[table.images] for values in (thresholds, *ranges)]
 
 
 def _share(
-    votes: sparse.coo_matrix, voters: np.ndarray, held: np.ndarray, moved: np.ndarray, change: np.ndarray
+    votes: sparse.coo_matrix, voters: np.ndarray, labelled: np.ndarray, moved: np.ndarray, change: np.ndarray
 ) -> sparse.csr_matrix:
     """Part of each correction in the change of each score; a labelled segment changes by its own label alone."""
-    rate = np.divide(change, moved, out=np.zeros_like(change), where=(moved != 0) & ~held)
-    labelled = np.flatnonzero(held)
-    amounts = np.concatenate([rate[votes.row] * votes.data, change[labelled]])
-    places = np.concatenate([votes.row, labelled]), np.concatenate([voters[votes.col], labelled])
+    rate = np.divide(change, moved, out=np.zeros_like(change), where=(moved != 0) & ~labelled)
+    own = np.flatnonzero(labelled)
+    amounts = np.concatenate([rate[votes.row] * votes.data, change[own]])
+    places = np.concatenate([votes.row, own]), np.concatenate([voters[votes.col], own])
     return sparse.csr_matrix((amounts, places), shape=(len(change), len(change)))

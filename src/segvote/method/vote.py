@@ -2,7 +2,7 @@
 
 1. Walks over the votes of other images find segments that *with* images share and *without* images lack, under two
    hypotheses about the background; each counts by the self-consistency of its selection.
-2. Images that are likely in the wrong folder are excluded, and the vote is held again.
+2. Images that are likely in the wrong folder are excluded, if the vote without them is more self-consistent.
 3. The selection votes once more, beside a linear classifier of selected against not selected: the share of neighbours
    decides where objects repeat, the classifier where they vary.
 4. Adjacent segments that look alike share their scores, and Otsu's threshold of each image decides.
@@ -30,7 +30,7 @@ from segvote.method.mislabelled import choose_excluded, classify_held_out, measu
 from segvote.method.prior import measure_connectivity
 from segvote.method.scorer import Scorer
 from segvote.method.table import SegmentTable
-from segvote.method.threshold import select, select_above_thresholds
+from segvote.method.threshold import apply_thresholds, select
 from segvote.numerics import otsu_threshold
 from segvote.selection import DEFAULT_EXTENT, Selection, apply_labels, make_unknown_labels
 
@@ -64,18 +64,18 @@ class Vote:
     @cached_property
     def electorate(self) -> Electorate:
         """Which segments voted."""
-        known = self.diagnostics
-        return Electorate(self.inputs, known.connectivity, self.selection.user_labels, known.excluded)
+        diagnostics = self.diagnostics
+        return Electorate(self.inputs, diagnostics.connectivity, self.selection.user_labels, diagnostics.excluded)
 
     @property
     def weights(self) -> np.ndarray:
         """(n_segments,) soft labels in [0, 1]; 0 in *without* images; user labels hold."""
-        return weigh_segments(self.table, self.selection, self.scorer.soften(self.selection.scores))
+        return weigh_segments(self.table, self.selection, self.scorer.compute_soft_labels(self.selection.scores))
 
     def score_held_out(self, folds: np.ndarray | None = None) -> np.ndarray:
         """(n_segments,) scores before smoothing, each from a vote without its image, see `cross_fit.score_held_out`."""
-        known = self.diagnostics
-        return score_held_out(self.electorate, known.hypotheses.best, folds, known.seeds) - self.scorer.threshold
+        best, seeds = self.diagnostics.hypotheses.best, self.diagnostics.seeds
+        return score_held_out(self.electorate, best, folds, seeds) - self.scorer.threshold
 
 
 def vote(
@@ -93,7 +93,7 @@ def repeat_vote(inputs: VoteInputs, connectivity: np.ndarray) -> Vote:
     table = inputs.table
     everyone = Electorate(inputs, connectivity, make_unknown_labels(len(table)), np.zeros(table.n_images, dtype=bool))
     first = weigh_hypotheses(everyone)
-    suspicion = measure_suspicion(table, share_held_out(everyone, first.best), inputs.classes)
+    suspicion = measure_suspicion(table, share_held_out(everyone, first.best), inputs.image_logits)
     electorate, hypotheses = _exclude_mislabelled(everyone, first, suspicion)
     return fit_vote(electorate, hypotheses.labels, hypotheses, suspicion)
 
@@ -114,8 +114,8 @@ def fit_vote(
     """
     seeds = np.empty(0, dtype=np.int64) if seeds is None else seeds
     scorer, evidence = fit_scorer(electorate, revote(electorate, start))
-    known = Diagnostics(hypotheses, suspicion, electorate.connectivity, electorate.excluded_images, start, seeds)
-    return decide_vote(electorate, scorer, evidence, known, threshold)
+    diagnostics = Diagnostics(hypotheses, suspicion, electorate.connectivity, electorate.excluded_images, start, seeds)
+    return decide_vote(electorate, scorer, evidence, diagnostics, threshold)
 
 
 def decide_vote(
@@ -127,7 +127,7 @@ def decide_vote(
 ) -> Vote:
     """The vote by a scorer and the evidence (n_segments,) that it gives, with the threshold as for `fit_vote`."""
     inputs, hypotheses = electorate.inputs, diagnostics.hypotheses
-    scorer = replace(scorer, threshold=find_zero(inputs, evidence) if threshold is None else threshold)
+    scorer = replace(scorer, threshold=find_threshold(inputs, evidence) if threshold is None else threshold)
     empty = np.zeros(inputs.table.n_images, dtype=bool)
     if inputs.params.allow_empty:
         empty = _find_empty(electorate, hypotheses.best)
@@ -181,49 +181,49 @@ def fit_scorer(electorate: Electorate, labels: np.ndarray) -> tuple[Scorer, np.n
         threshold=0.0,
         n_neighbors=electorate.inputs.params.n_neighbors,
     )
-    return scorer, scorer.combine(table.X, electorate.graph)
+    return scorer, scorer.sum_evidence(table.X, electorate.graph)
 
 
-def find_zero(inputs: VoteInputs, votes: np.ndarray) -> float:
-    """Evidence at which scores are zero: Otsu's threshold of the smoothed votes (n_segments,) of all images."""
-    return otsu_threshold(inputs.table.smooth(votes, inputs.params.smoothing), inputs.table.areas)
+def find_threshold(inputs: VoteInputs, evidence: np.ndarray) -> float:
+    """Evidence at which scores are zero: Otsu's threshold of the smoothed evidence (n_segments,) of all images."""
+    return otsu_threshold(inputs.table.smooth(evidence, inputs.params.smoothing), inputs.table.areas)
 
 
 def _find_empty(electorate: Electorate, best: int) -> np.ndarray:
     """(n_images,) bool: *with* images whose evidence *without* images reach, and that have no object label."""
     table, smoothing = electorate.inputs.table, electorate.inputs.params.smoothing
     shows = table.sum_by_image(electorate.user_labels == 1) > 0
-    highest = table.find_best(table.smooth(score_held_out(electorate, best), smoothing))
+    highest = table.max_by_image(table.smooth(score_held_out(electorate, best), smoothing))
     return find_unsupported(highest, table.positive, ~electorate.excluded_images & ~shows) & ~shows
 
 
-# From votes to a selection --------------------------------------------------------------------------------------------
+# From evidence to a selection -----------------------------------------------------------------------------------------
 
 
 def decide(
     table: SegmentTable,
     params: VoteParams,
-    votes: np.ndarray,
-    zero: float,
+    evidence: np.ndarray,
+    threshold: float,
     *,
     user_labels: np.ndarray,
     walks: np.ndarray,
     empty: np.ndarray,
 ) -> Selection:
-    """The selection by votes (n_segments,), which are evidence with its threshold at `zero`; before any correction.
+    """The selection by evidence (n_segments,), of which `threshold` becomes score 0; before any correction.
 
     `walks` (n_walks, n_segments) are other selections by which it is uncertain, `empty` (n_images,) images to be kept
     empty.
     """
-    smoothed = table.smooth(votes, params.smoothing)
-    thresholds = np.where(table.positive, select(table, smoothed, params.decision)[1] - zero, 0.0)
-    scores = smoothed - zero
+    smoothed = table.smooth(evidence, params.smoothing)
+    thresholds = np.where(table.positive, select(table, smoothed, params.decision)[1] - threshold, 0.0)
+    scores = smoothed - threshold
     # Nothing exceeds the best score of an empty image until a correction does.
-    thresholds = np.where(empty, table.find_best(scores), thresholds)
-    selected = select_above_thresholds(table, scores, thresholds, empty, user_labels)
+    thresholds = np.where(empty, table.max_by_image(scores), thresholds)
+    selected = apply_thresholds(table, scores, thresholds, empty, user_labels)
     return Selection(
         offsets=table.offsets,
-        votes=votes - zero,
+        unsmoothed=evidence - threshold,
         scores=scores,
         selected=selected,
         user_labels=user_labels,
@@ -282,6 +282,6 @@ def explain_vote(vote: Vote, segment: int) -> Explanation:
     """
     scorer, row = vote.scorer, vote.electorate.graph[[segment]]
     amounts = row.data * (scorer.votes[row.indices] - scorer.threshold)
-    linear = vote.selection.votes[segment] + scorer.threshold - float(row.data @ scorer.votes[row.indices])
+    linear = vote.selection.unsmoothed[segment] + scorer.threshold - float(row.data @ scorer.votes[row.indices])
     constant = linear - scorer.threshold * (1 - row.data.sum())
     return group_by_bag(row.indices.astype(np.int64), amounts, scorer.bags, constant)

@@ -152,7 +152,7 @@ class BaseVote:
     def weigh_segments(self, selection: Selection) -> np.ndarray:
         """(n_segments,) soft labels in [0, 1] of the selection, which may have corrections."""
         if isinstance(self.source, Vote):
-            return weigh_segments(self.table, selection, self.source.scorer.soften(selection.scores))
+            return weigh_segments(self.table, selection, self.source.scorer.compute_soft_labels(selection.scores))
         # The scores of another voter have no scale: a logistic curve of their standard deviation stands for it.
         return weigh_segments(self.table, selection, expit(selection.scores / (float(selection.scores.std()) or 1.0)))
 
@@ -305,7 +305,7 @@ def join_frames(table: SegmentTable, selection: Selection) -> Selection:
         selection,
         offsets=table.bag_offsets,
         scores=selection.scores + shifts,
-        votes=selection.votes + shifts,
+        unsmoothed=selection.unsmoothed + shifts,
         thresholds=table.average_by_bag(selection.thresholds),
         uncertainty=table.average_by_bag(selection.uncertainty),
         empty=table.average_by_bag(selection.empty) == 1,
