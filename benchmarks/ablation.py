@@ -18,9 +18,9 @@ from scipy import sparse
 
 from confidence import AS_IT_IS, draw, misfile
 from segvote.method.hypotheses import VoteParams
-from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, decide, find_threshold, vote
+from segvote.method.whole_vote import vote_and_judge
 from segvote.report.tables import format_markdown
 from segvote.selection import Selection
 from suite import SuiteArrays, load_suite, make_parser

@@ -27,9 +27,9 @@ from segvote.evaluation.truth import list_truth
 from segvote.io.images import resize_labels
 from segvote.method.alternatives import list_alternatives
 from segvote.method.extents import N_EXTENTS, Extents, apply_extents, find_extents
-from segvote.method.second_vote import vote_and_judge
 from segvote.method.vote import Vote
 from segvote.method.vote import vote as hold_vote
+from segvote.method.whole_vote import vote_and_judge
 from segvote.metrics.overlap import IMAGE_THRESHOLD, measure_iou
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.extent import draw_selection

@@ -45,6 +45,16 @@ def hold(scene, n_neighbors=10, image_bags=None, **params):
     return vote(table, graph, VoteParams(n_neighbors=n_neighbors, **params))
 
 
+def hold_wrong():
+    """A vote whose folders differ by scene, which it selects, and the truth."""
+    X, y, images, _, truth = make_scene()
+    scene = y & ~truth
+    X[scene] = np.eye(X.shape[1])[1] * 3 + 0.15 * np.random.default_rng(1).normal(size=(scene.sum(), X.shape[1]))
+    # Without a prior, which of the two is found would be a matter of the last digits.
+    against = Geometry(prior=np.where(truth, 0.97, 1.0))
+    return hold((X, y, images, against, truth), n_neighbors=8), truth
+
+
 def label(n_segments, objects=(), background=()):
     """User labels, unknown but for some segments."""
     labels = np.full(n_segments, -1, dtype=np.int8)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 from made_tables import hold, make_scene, tabulate
 
+from segvote.method.correct import correct_vote, refit_with_labels
 from segvote.method.cross_fit import find_unsupported, make_folds, measure_p_value
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.table import make_table
-from segvote.method.teach import correct_vote, refit_with_labels
 from segvote.method.vote import vote
 
 N_SEGMENTS = 20

@@ -6,12 +6,12 @@ from made_tables import hold, label, make_scene, tabulate
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from segvote.errors import BadInputError
+from segvote.method.correct import correct_vote
 from segvote.method.estimator import SegmentAnnotator
 from segvote.method.extents import find_extents
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
-from segvote.method.second_vote import vote_and_judge
-from segvote.method.teach import correct_vote
+from segvote.method.whole_vote import vote_and_judge
 
 
 def fit(scene, y=None, **options):

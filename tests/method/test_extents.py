@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_tables import hold, label, make_scene
 
+from segvote.method.correct import correct_vote
 from segvote.method.extents import (
     GROWTH_BOUND,
     GROWTH_ROUNDS,
@@ -19,7 +20,6 @@ from segvote.method.extents import (
     select_unseen,
 )
 from segvote.method.table import Geometry, make_table
-from segvote.method.teach import correct_vote
 from segvote.numerics.otsu import split_in_three
 from segvote.selection import DEFAULT_EXTENT
 

@@ -7,10 +7,10 @@ import pytest
 from made_tables import hold, label, make_scene, measure_iou, tabulate
 from reference import vote_slowly
 
+from segvote.method.correct import refit_with_labels
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams, value_contrast
 from segvote.method.table import Geometry
-from segvote.method.teach import refit_with_labels
 from segvote.method.vote import decide_scores, explain_vote, vote
 
 

@@ -12,14 +12,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
+from segvote.method.correct import correct_vote
 from segvote.method.extents import Extents, find_extents
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.inputs import check_parameters, encode_labels, label_images, number_images
-from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import Geometry, make_table
-from segvote.method.teach import correct_vote
 from segvote.method.vote import Explanation, Vote, explain_vote
+from segvote.method.whole_vote import vote_and_judge
 
 
 class SegmentAnnotator(BaseEstimator):
