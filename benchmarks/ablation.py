@@ -19,7 +19,7 @@ from scipy import sparse
 from confidence import AS_IT_IS, draw, misfile
 from segvote.method.hypotheses import VoteParams
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, decide, find_threshold, vote
+from segvote.method.vote import Vote, decide, find_threshold, make_inputs, vote
 from segvote.method.whole_vote import vote_and_judge
 from segvote.report.tables import format_markdown
 from segvote.selection import Selection
@@ -35,16 +35,16 @@ KEPT, SECOND = "likely mislabelled kept", "with the second opinion"
 
 def use(**params: object) -> Voting:
     """The method with other constants."""
-    return lambda table, graph: vote(table, graph, replace(USUAL, **params)).selection
+    return lambda table, graph: vote(make_inputs(table, graph, replace(USUAL, **params))).selection
 
 
 def vote_by_neighbours(table: SegmentTable, graph: sparse.csr_matrix) -> Selection:
-    held = vote(table, graph)
+    held = vote(make_inputs(table, graph))
     return decide_by(held, held.electorate.graph @ held.scorer.votes)
 
 
 def vote_by_classifier(table: SegmentTable, graph: sparse.csr_matrix) -> Selection:
-    held = vote(table, graph)
+    held = vote(make_inputs(table, graph))
     return decide_by(held, held.scorer.classifiers[0].measure(table.X))
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.table import Geometry, make_table
-from segvote.method.vote import vote
+from segvote.method.vote import make_inputs, vote
 
 
 def make_scene(n_images=24, n_segments=20, n_dims=6, noise=0.15, seed=0):
@@ -42,7 +42,7 @@ def hold(scene, n_neighbors=10, image_bags=None, **params):
     """The vote on a scene."""
     table = tabulate(scene, image_bags)
     graph = search_graph(table, n_neighbors)
-    return vote(table, graph, VoteParams(n_neighbors=n_neighbors, **params))
+    return vote(make_inputs(table, graph, VoteParams(n_neighbors=n_neighbors, **params)))
 
 
 def hold_wrong():

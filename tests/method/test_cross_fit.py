@@ -10,7 +10,7 @@ from segvote.method.cross_fit import find_unsupported, make_folds, measure_p_val
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.table import make_table
-from segvote.method.vote import vote
+from segvote.method.vote import make_inputs, vote
 
 N_SEGMENTS = 20
 
@@ -33,7 +33,7 @@ def make_segments(n_object, n_clean, n_without, seed=0):
 def fit(segments, **params):
     X, y, images, _ = segments
     table = make_table(X, y[np.unique(images, return_index=True)[1]], images)
-    return vote(table, search_graph(table), VoteParams(**params))
+    return vote(make_inputs(table, search_graph(table), VoteParams(**params)))
 
 
 def select(segments, **params):

@@ -11,7 +11,7 @@ from segvote.method.correct import refit_with_labels
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams, value_contrast
 from segvote.method.table import Geometry
-from segvote.method.vote import decide_scores, explain_vote, vote
+from segvote.method.vote import decide_scores, explain_vote, make_inputs, vote
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_inputs_are_not_modified():
     table = tabulate(scene)
     graph = search_graph(table, 10)
     before = [np.copy(one) for one in (table.X, table.areas, table.contrasts, graph.data)]
-    vote(table, graph, VoteParams(n_neighbors=10))
+    vote(make_inputs(table, graph, VoteParams(n_neighbors=10)))
     after = (table.X, table.areas, table.contrasts, graph.data)
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
 

@@ -57,13 +57,14 @@ class VoteParams:
 
 @dataclass(frozen=True)
 class VoteInputs:
-    """What a vote is held on, the same for each repetition with other user labels."""
+    """What a vote is held on, the same for each repetition with other user labels; see `make_inputs`."""
 
     table: SegmentTable
     graph: sparse.csr_matrix  # (n_segments, n_segments) votes of the nearest segments of other bags; rows sum to one
     walk_graph: sparse.csr_matrix  # votes that are walked over: `graph`, except in a second vote
     params: VoteParams
-    image_logits: np.ndarray | None = None  # (n_images,) of `classify_held_out`; None for too few
+    connectivity: np.ndarray  # (n_segments,) connection to the image border, in [0, 1]
+    image_logits: np.ndarray | None  # (n_images,) of `classify_held_out`; None for too few
 
     @property
     def is_second(self) -> bool:
@@ -76,7 +77,6 @@ class Electorate:
     """The inputs of a vote, and which of the segments vote."""
 
     inputs: VoteInputs
-    connectivity: np.ndarray  # (n_segments,) connection to the image border, in [0, 1]
     user_labels: np.ndarray  # (n_segments,) int8: -1 unknown, 0 background, 1 object
     excluded_images: np.ndarray  # (n_images,) bool: images that do not vote
 
@@ -105,7 +105,7 @@ class Electorate:
         """(n_segments,) background prior under a hypothesis."""
         table = self.inputs.table
         border = table.prior * measure_border_prior(table.border, self.inputs.params.border_prior)
-        return border * (1 - hypothesis.connectivity * self.connectivity)
+        return border * (1 - hypothesis.connectivity * self.inputs.connectivity)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from segvote.method.hypotheses import value_contrast
 from segvote.method.linear import fit_direction
 from segvote.method.permutation import PermutationTest
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, repeat_vote
+from segvote.method.vote import Vote, vote
 from segvote.numerics import search_neighbours
 
 # Factor by which features are stretched along the direction that separates the folders.
@@ -56,7 +56,7 @@ def choose_vote(first: Vote, test: PermutationTest) -> tuple[Vote, Confidence]:
 def _vote_again(first: Vote) -> Vote:
     """The vote by a walk over the neighbours in stretched features."""
     stretched = search_stretched_graph(first.table, first.inputs.params.n_neighbors)
-    return repeat_vote(replace(first.inputs, walk_graph=stretched), first.diagnostics.connectivity)
+    return vote(replace(first.inputs, walk_graph=stretched))
 
 
 def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
@@ -86,7 +86,7 @@ def score_vote(vote: Vote) -> float:
     for index, (selected, consistency) in enumerate(zip(selections, hypotheses.consistencies, strict=True)):
         others = np.delete(selections, index, axis=0)
         mutual = float(np.mean([measure_overlap(areas, selected, other) for other in others])) if len(others) else 1.0
-        apart = 1 - float(np.average(vote.diagnostics.connectivity[selected], weights=areas[selected]))
+        apart = 1 - float(np.average(vote.inputs.connectivity[selected], weights=areas[selected]))
         bonus = value_contrast(table, selected, vote.inputs.params) + APART_WEIGHT * apart
         scores.append(consistency * mutual**0.5 + bonus)
     return max(scores)

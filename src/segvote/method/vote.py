@@ -41,7 +41,6 @@ class Diagnostics:
 
     hypotheses: WeightedHypotheses
     suspicion: np.ndarray  # (n_images,) similarity to the other folder, in [0, 1]
-    connectivity: np.ndarray  # (n_segments,) connection to the image border, in [0, 1]
     excluded: np.ndarray  # (n_images,) bool: images that do not vote
     start: np.ndarray  # (n_segments,) soft labels that voted first, in [0, 1]
     seeds: np.ndarray  # segments from which the walk to `start` began; none for the labels of the hypotheses
@@ -64,8 +63,7 @@ class Vote:
     @cached_property
     def electorate(self) -> Electorate:
         """Which segments voted."""
-        diagnostics = self.diagnostics
-        return Electorate(self.inputs, diagnostics.connectivity, self.selection.user_labels, diagnostics.excluded)
+        return Electorate(self.inputs, self.selection.user_labels, self.diagnostics.excluded)
 
     @property
     def weights(self) -> np.ndarray:
@@ -78,20 +76,15 @@ class Vote:
         return score_held_out(self.electorate, best, folds, seeds) - self.scorer.threshold
 
 
-def vote(
-    table: SegmentTable,
-    graph: sparse.csr_matrix,
-    params: VoteParams = VoteParams(),
-) -> Vote:
-    """Hold the vote on a table and its graph of `search_graph`."""
-    inputs = VoteInputs(table, graph, graph, params, classify_held_out(table))
-    return repeat_vote(inputs, measure_connectivity(table))
+def make_inputs(table: SegmentTable, graph: sparse.csr_matrix, params: VoteParams = VoteParams()) -> VoteInputs:
+    """What a vote on a table and its graph of `search_graph` is held on."""
+    return VoteInputs(table, graph, graph, params, measure_connectivity(table), classify_held_out(table))
 
 
-def repeat_vote(inputs: VoteInputs, connectivity: np.ndarray) -> Vote:
-    """As `vote`, with the connectivity of `measure_connectivity` known."""
+def vote(inputs: VoteInputs) -> Vote:
+    """Hold the vote."""
     table = inputs.table
-    everyone = Electorate(inputs, connectivity, make_unknown_labels(len(table)), np.zeros(table.n_images, dtype=bool))
+    everyone = Electorate(inputs, make_unknown_labels(len(table)), np.zeros(table.n_images, dtype=bool))
     first = weigh_hypotheses(everyone)
     suspicion = measure_suspicion(table, share_held_out(everyone, first.best), inputs.image_logits)
     electorate, hypotheses = _exclude_mislabelled(everyone, first, suspicion)
@@ -114,7 +107,7 @@ def fit_vote(
     """
     seeds = np.empty(0, dtype=np.int64) if seeds is None else seeds
     scorer, evidence = fit_scorer(electorate, revote(electorate, start))
-    diagnostics = Diagnostics(hypotheses, suspicion, electorate.connectivity, electorate.excluded_images, start, seeds)
+    diagnostics = Diagnostics(hypotheses, suspicion, electorate.excluded_images, start, seeds)
     return decide_vote(electorate, scorer, evidence, diagnostics, threshold)
 
 

@@ -11,7 +11,7 @@ from segvote.method.hypotheses import VoteParams
 from segvote.method.permutation import run_permutation_test
 from segvote.method.second_vote import choose_vote
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, vote
+from segvote.method.vote import Vote, make_inputs, vote
 
 
 def vote_and_judge(
@@ -22,7 +22,7 @@ def vote_and_judge(
     The first is the vote of `vote`, or a second one that overrules it, or an alternative that is clearly better
     supported where the confidence is low.
     """
-    first = vote(table, graph, params)
+    first = vote(make_inputs(table, graph, params))
     test = run_permutation_test(first)
     chosen, confidence = choose_vote(first, test)
     alternatives = list_alternatives(chosen)
