@@ -23,7 +23,7 @@ def scores(table):
 def test_sums_and_best_scores_are_those_of_a_loop(table, scores):
     each = [scores[table.images == image] for image in range(6)]
     assert np.allclose(table.sum_by_image(scores), [one.sum() for one in each])
-    assert np.array_equal(table.find_best(scores), [one.max() for one in each])
+    assert np.array_equal(table.max_by_image(scores), [one.max() for one in each])
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 1.0])

@@ -1,4 +1,4 @@
-"""Scores of images by votes that they had no part in, and what follows from them: folds, held-out scores, p-values."""
+"""Scores of images by votes whose walk, neighbours and classifier leave them out, and what follows: p-values."""
 
 from __future__ import annotations
 
@@ -76,8 +76,7 @@ def _leave_out(electorate: Electorate, best: int, images: np.ndarray, seeds: np.
         votes = walk_from_seeds(graph, others.is_candidate, seeds[~out[seeds]], params.n_held_out_steps)
         selected = select_walked(others, votes, params)
     elif others.positive.any():
-        is_second = inputs.walk_graph is not inputs.graph
-        walked = exclude_voters(inputs.walk_graph, out | electorate.excluded) if is_second else graph
+        walked = exclude_voters(inputs.walk_graph, out | electorate.excluded) if inputs.is_second else graph
         prior = electorate.measure_prior(hypothesis)
         votes = walk(table, walked, prior, voters, hypothesis.balance, params.n_held_out_steps)
         selected = select_walked(others, scale_votes(votes, voters), params)
@@ -96,11 +95,12 @@ def share_held_out(electorate: Electorate, best: int) -> np.ndarray:
 def score_held_out(
     electorate: Electorate, best: int, folds: np.ndarray | None = None, seeds: np.ndarray | None = None
 ) -> np.ndarray:
-    """(n_segments,) evidence before smoothing, each from a vote that its image had no part in.
+    """(n_segments,) evidence before smoothing, each from a walk, neighbours and a linear classifier without its image.
 
     The scores of a vote leave a segment's own image out of its neighbours, but the selection of the others was found
-    with the image among them. Here each fold of images is left out of walk, neighbours and linear classifier; `folds`
-    (n_images,) are the numbers of the folds, if given, and `seeds` as for `measure_folds`.
+    with the image among them. Here each fold of images is left out of all three. The hypothesis, the exclusions and, in
+    a second vote, the direction of the features are those of all images. `folds` (n_images,) are the numbers of the
+    folds, if given, and `seeds` as for `measure_folds`.
     """
     table = electorate.inputs.table
 

@@ -1,7 +1,8 @@
 """The k-nearest-neighbour graph across images: every segment is voted for by its k nearest segments of other bags.
 
 The bandwidth adapts to each segment: ``s_i`` is half the distance to its k-th neighbour, and the rows of the graph sum
-to one, ``M_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2)) / sum``.
+to one, ``M_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2)) / sum``. `stretch` prepares the features of the second graph, see
+`second_vote`.
 """
 
 from __future__ import annotations

@@ -77,6 +77,7 @@ def fit_posterior(
 
     `moments` of all segments spare most of the time where they are known.
     """
+    # One class is missing: a probability of 1 or 0 everywhere.
     if not (selected & used).any() or not (~selected & used).any():
         return LinearPosterior(np.zeros(X.shape[1]), 20.0 if (selected & used).any() else -20.0)
     direction = fit_direction(X, selected, used, moments)

@@ -99,7 +99,10 @@ class SegmentTable:
 
     @cached_property
     def moments(self) -> Moments:
-        """Moments of all segments, for `segvote.method.linear.fit_posterior`."""
+        """Sums over all segments, computed once: each classifier subtracts those that it leaves out.
+
+        See `segvote.method.linear.fit_direction`.
+        """
         return sum_moments(self.X)
 
     @cached_property
@@ -141,7 +144,7 @@ class SegmentTable:
         """The segments of one image."""
         return slice(int(self.offsets[image]), int(self.offsets[image + 1]))
 
-    def split(self, values: np.ndarray) -> list[np.ndarray]:
+    def split_with(self, values: np.ndarray) -> list[np.ndarray]:
         """Values (n_segments,) of the segments of each *with* image."""
         return [values[self.get_slice(image)] for image in map(int, np.flatnonzero(self.positive))]
 
@@ -149,7 +152,7 @@ class SegmentTable:
         """(n_images,) sums of values (n_segments,)."""
         return np.bincount(self.images, weights=values, minlength=self.n_images)
 
-    def find_best(self, values: np.ndarray) -> np.ndarray:
+    def max_by_image(self, values: np.ndarray) -> np.ndarray:
         """(n_images,) highest of values (n_segments,)."""
         return np.maximum.reduceat(values, self.offsets[:-1])
 
@@ -163,7 +166,10 @@ class SegmentTable:
         return sums / np.bincount(self.images[order], weights=taken, minlength=self.n_images)
 
     def smooth(self, scores: np.ndarray, part: float) -> np.ndarray:
-        """(1 - l) f_i + l times the mean of the adjacent segments that look alike (the paper's second voting)."""
+        """(1 - part) f_i + part times the mean of the adjacent segments, weighted by how far they look alike.
+
+        The paper's second voting, with weights.
+        """
         return smooth_along(self.adjacency, scores, part)
 
 
