@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
+from time import sleep
 
 import pytest
 
-from segvote.numerics.threads import map_in_threads
+from segvote.numerics.threads import MOST_NUMBERS, call_both, map_in_threads
 
 # In a process of its own: the tests run with one thread for each product anyway.
 OVERLAP = """
@@ -60,3 +61,21 @@ def test_the_first_to_end_does_not_lift_the_limit_of_another():
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
     run = subprocess.run([sys.executable, "-c", OVERLAP], env=os.environ | threads, capture_output=True, text=True)
     assert run.stdout == "after an error True\nwhile one is left True\n", run.stderr
+
+
+@pytest.mark.parametrize("n_numbers", [0, MOST_NUMBERS])
+def test_both_results_come_whether_at_once_or_in_turn(n_numbers):
+    assert call_both(lambda: 1, lambda: "two", n_numbers) == (1, "two")
+
+
+def test_large_parts_take_turns():
+    running, most = [], []
+
+    def work(one):
+        running.append(one)
+        most.append(len(running))
+        sleep(0.01)
+        running.remove(one)
+
+    map_in_threads(work, range(5), MOST_NUMBERS)
+    assert max(most) == 1

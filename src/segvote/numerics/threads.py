@@ -15,8 +15,13 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
+# Numbers that all threads of a computation hold together: 256 MB of float64.
+MOST_NUMBERS = 1 << 25
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+One = TypeVar("One")
+Other = TypeVar("Other")
 
 
 class _Limit:
@@ -52,7 +57,23 @@ def use_one_thread() -> AbstractContextManager[None]:
     return _limit.hold()
 
 
-def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """``[function(item) for item in items]``, by as many threads as there are cores."""
-    with use_one_thread(), ThreadPoolExecutor(os.cpu_count()) as pool:
+def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_numbers: int = 0) -> list[Result]:
+    """``[function(item) for item in items]``, by a thread for each core.
+
+    Where each call holds so many numbers that all together would exceed `MOST_NUMBERS`, there are fewer threads.
+    """
+    with use_one_thread(), ThreadPoolExecutor(_count_threads(n_numbers)) as pool:
         return list(pool.map(function, items))
+
+
+def call_both(one: Callable[[], One], other: Callable[[], Other], n_numbers: int = 0) -> tuple[One, Other]:
+    """``one(), other()``, at the same time unless they hold too many numbers, as for `map_in_threads`."""
+    if _count_threads(n_numbers) == 1:
+        return one(), other()
+    with use_one_thread(), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(other)
+        return one(), waiting.result()
+
+
+def _count_threads(n_numbers: int) -> int:
+    return max(1, min(os.cpu_count() or 1, MOST_NUMBERS // max(n_numbers, 1)))
