@@ -77,7 +77,7 @@ def test_a_new_action_forgets_what_was_undone():
 def test_undone_corrections_do_not_change_the_digest():
     assert replay([stroke(TOP, 1), Action("undo")]).digest == replay([]).digest == ""
     assert replay([stroke(TOP, 1)]).digest != replay([stroke(TOP, 0)]).digest
-    assert replay([stroke(TOP, 1), Action("look", "a", value=1)]).digest == replay([stroke(TOP, 1)]).digest
+    assert replay([stroke(TOP, 1), Action("accept", "a", value=1)]).digest == replay([stroke(TOP, 1)]).digest
 
 
 def test_a_segment_takes_what_more_than_half_of_it_was_given():
@@ -131,8 +131,8 @@ def test_a_canvas_that_takes_strokes_back_equals_a_new_one(seed):
             strokes = strokes[: -int(rng.integers(1, 4))]
         else:
             pixels = rng.random(QUARTERS.shape) < rng.choice([0, 0.02, 0.5])
-            kind = ("set", "paint", "look")[rng.choice(3, p=[0.45, 0.45, 0.1])]
-            value = 1 if kind == "look" else int(rng.integers(-1, 2))
+            kind = ("set", "paint", "accept")[rng.choice(3, p=[0.45, 0.45, 0.1])]
+            value = 1 if kind == "accept" else int(rng.integers(-1, 2))
             strokes = [*strokes, replace(stroke(pixels, value), kind=kind)]
         canvas.show(strokes)
         anew = Canvas(QUARTERS.shape, strokes)

@@ -245,7 +245,7 @@ def print_outcome(run: Any) -> None:
 
 
 def ask_which(run: Run) -> str:
-    """The question whether the run found the right thing, as a line; empty where it is not in doubt, or answered."""
+    """The question whether the run found the right thing, as a line; empty for a high confidence, or after a choice."""
     path = run.folder.path
     if run.alternative:
         letter = name_alternative(run.alternative)

@@ -45,9 +45,9 @@ def change_alternative(run: Run | Path | str, which: str | int, resources: Resou
         corrections = read_corrections(folder)
         if run.record.key != make_run_key(run, corrections):
             resources.progress("vote", 0, 1)
-            voted = vote(reopen(run), keep=True)
+            run_vote = vote(reopen(run), keep=True)
             resources.progress("vote", 1, 1)
-            write_again(voted, run.record, resources)
+            write_again(run_vote, run.record, resources)
     return Run(folder.path)
 
 

@@ -60,7 +60,7 @@ class Canvas:
     size
         (height, width) of the grid, laid over the displayed image.
     strokes
-        *set*, *paint* and *look* actions, the oldest first; later ones lie above earlier ones.
+        *set*, *paint* and *accept* actions, the oldest first; later ones lie above earlier ones.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Canvas:
 
     def _lay(self, stroke: Action) -> None:
         pixels = decode_stroke(stroke, self.size)
-        is_mask = stroke.kind == "look"  # of the whole image
+        is_mask = stroke.kind == "accept"  # of the whole image
         box = (slice(None), slice(None)) if is_mask else _find_box(pixels)
         self._covered.append(_Covered(box, self.values[box].copy(), self.exact[box].copy()))
         while sum(one.values.size for one in self._covered) > MOST_COVERED * pixels.size:
@@ -150,7 +150,7 @@ class Canvas:
 
 def lay_over(mask: np.ndarray, strokes: Sequence[Action]) -> np.ndarray:
     """A mask (h, w) bool with the painted pixels of an image; the same mask where there are none."""
-    if not any(stroke.kind in ("paint", "look") for stroke in strokes):
+    if not any(stroke.kind in ("paint", "accept") for stroke in strokes):
         return mask
     return Canvas(mask.shape, strokes).override(mask)
 

@@ -61,7 +61,7 @@ def label_canvas(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `label_bag`, of an image by its strokes laid over each other on its segments (h, w)."""
     unlabelled = _make_unlabelled(n_segments)
-    if any(stroke.kind == "look" for stroke in strokes):
+    if any(stroke.kind == "accept" for stroke in strokes):
         return *unlabelled[:2], canvas.measure_object(labels, n_segments)
     return canvas.label_segments(labels, n_segments), canvas.measure_painted(labels, n_segments), unlabelled[2]
 

@@ -36,8 +36,8 @@ class Corrections:
     ----------
     strokes
         Image digest to its *set* and *paint* actions, the oldest first.
-    looked
-        Digests of images that the user has accepted. The mask at that moment stands among the strokes as a *look*
+    accepted
+        Digests of images that the user has accepted. The mask at that moment stands among the strokes as an *accept*
         action, above earlier and below later ones; such an image is finished.
     audited
         Digests of the images that were drawn at random to be finished, in that order.
@@ -60,7 +60,7 @@ class Corrections:
     """
 
     strokes: dict[str, tuple[Action, ...]] = field(default_factory=dict)
-    looked: frozenset[str] = frozenset()
+    accepted: frozenset[str] = frozenset()
     moved: dict[str, str] = field(default_factory=dict)
     divisions: dict[str, tuple[Action, ...]] = field(default_factory=dict)
     audited: tuple[str, ...] = ()
@@ -87,16 +87,17 @@ class Corrections:
     @property
     def finished(self) -> frozenset[str]:
         """Digests of the accepted images whose mask is known."""
-        return frozenset(image for image, strokes in self.strokes.items() if any(one.kind == "look" for one in strokes))
+        strokes = self.strokes.items()
+        return frozenset(image for image, several in strokes if any(one.kind == "accept" for one in several))
 
     def list_images(self) -> list[str]:
         """Digests of all images with corrections."""
-        return sorted({*self.strokes, *self.looked, *self.moved, *self.divisions, *self.extents})
+        return sorted({*self.strokes, *self.accepted, *self.moved, *self.divisions, *self.extents})
 
     def count_actions(self, image: str) -> int:
         """Number of the corrections of an image that stand."""
         several = len(self.strokes.get(image, ())) + len(self.divisions.get(image, ()))
-        return several + sum(image in one for one in (self.looked, self.moved, self.extents))
+        return several + sum(image in one for one in (self.accepted, self.moved, self.extents))
 
     def list_extents(self, digests: Sequence[str], default: int) -> np.ndarray:
         """(n_bags,) extent of each image, by its digest."""
@@ -107,7 +108,7 @@ class Corrections:
         """Digests of the images whose corrections differ from those of another."""
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("strokes", "moved", "divisions", "extents"))
         changed = {image for one, two in pairs for image in {*one, *two} if one.get(image) != two.get(image)}
-        return changed | (self.looked ^ other.looked)
+        return changed | (self.accepted ^ other.accepted)
 
 
 def _name_exact(action: Action) -> tuple[str | int, ...]:
@@ -121,7 +122,7 @@ N_KEPT = 100
 
 @dataclass(frozen=True)
 class History:
-    """A log gone through up to an action, and the corrections that stand there; later actions are added quickly.
+    """The state of a log after an action; `extend` adds later actions without replaying the log.
 
     Attributes
     ----------
@@ -157,8 +158,9 @@ class History:
                 undone.clear()
         kept = _go_on([one for one in self.kept if one[0] <= n_unchanged], standing)
         lost = (*self.corrections.lost, *(one.number for one in actions if one.kind == "lost"))
-        counts = {"n_undo": len(standing), "n_redo": len(undone), "last": actions[-1].number}
-        return History(tuple(standing), tuple(undone), replace(kept[-1][1], lost=lost, **counts), tuple(kept))
+        last, n_undo, n_redo = actions[-1].number, len(standing), len(undone)
+        corrections = replace(kept[-1][1], lost=lost, n_undo=n_undo, n_redo=n_redo, last=last)
+        return History(tuple(standing), tuple(undone), corrections, tuple(kept))
 
 
 def _go_on(kept: list[tuple[int, Corrections]], standing: Sequence[Action]) -> list[tuple[int, Corrections]]:
@@ -174,7 +176,7 @@ def _go_on(kept: list[tuple[int, Corrections]], standing: Sequence[Action]) -> l
 
 def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
     """Corrections with more actions, none of which is an undo; those of other images are shared."""
-    strokes, looked, moved = dict(before.strokes), set(before.looked), dict(before.moved)
+    strokes, accepted, moved = dict(before.strokes), set(before.accepted), dict(before.moved)
     divisions, extents, whole = dict(before.divisions), dict(before.extents), before.extent
     alternative, audited = before.alternative, list(before.audited)
     several: dict[str, dict[str, list[Action]]] = {"strokes": {}, "divisions": {}}
@@ -184,12 +186,12 @@ def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
             several["strokes"].setdefault(image, []).append(action)
         elif action.kind in ("cut", "join"):
             several["divisions"].setdefault(image, []).append(action)
-        elif action.kind == "look":
-            (looked.add if action.value else looked.discard)(image)
+        elif action.kind == "accept":
+            (accepted.add if action.value else accepted.discard)(image)
             own = several["strokes"].setdefault(image, [])
-            own[:] = [one for one in own if one.kind != "look"]
+            own[:] = [one for one in own if one.kind != "accept"]
             if image in strokes:
-                strokes[image] = tuple(one for one in strokes[image] if one.kind != "look")
+                strokes[image] = tuple(one for one in strokes[image] if one.kind != "accept")
             if action.value and action.height:
                 own.append(action)
         elif action.kind == "audit" and image not in audited:
@@ -208,7 +210,7 @@ def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
     return replace(
         before,
         strokes=strokes,
-        looked=frozenset(looked),
+        accepted=frozenset(accepted),
         moved=moved,
         divisions=divisions,
         audited=tuple(audited),
