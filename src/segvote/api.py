@@ -1,4 +1,4 @@
-"""The public functions: one for each command, which calls it and writes the same files.
+"""The public functions: one for each command but `demo` and `info`, which calls it and writes the same files.
 
 Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.stores`. The returned object
 then reads from the local copy of the folder. A function opens its folders, calls the package that does the work, and
@@ -681,7 +681,7 @@ def measure(
     from segvote.pipeline.measure import FILE_NAME, measure_run, write_measurements
 
     with open_call(run=run, progress=progress) as call:
-        columns = measure_run(open_any_run(call.folder), call.resources.progress)
+        columns = measure_run(_open_current(call.folder, call.resources), call.resources.progress)
         write_measurements(columns, Path(call.folder) / FILE_NAME if path is None else path)
         return columns
 
@@ -697,8 +697,8 @@ def import_corrections(
     """Import the masks of a file that another tool wrote.
 
     A mask that differs from the run's is taken to the pixel, holes included. A mask of another size than the image
-    differs if it decides a segment differently. Nothing is written before the whole file has been read, and one undo
-    takes the whole file back.
+    counts as changed if it changes the label of a segment. Nothing is written before the whole file has been read, and
+    one undo takes the whole file back.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from segvote.io.stores import is_uri
 )
 def export(
     run_folder: str = RUN,
-    format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}.", **choice(EXPORTS, "export format")),
+    format: str = typer.Option(..., help=f"Format: {', '.join(EXPORTS)}.", **choice(EXPORTS, "export format")),
     out: str | None = typer.Option(
         None, "-o", "--out", metavar="DIR", help="Folder to write; default RUN/exports/FORMAT."
     ),

@@ -1,8 +1,6 @@
 """From corrections to arrays: user labels and painted shares of the segments of a run.
 
-Clicked segments (*set*) give their label to every segment of another segmentation that they cover by more than half.
-Painted pixels (*paint*) label the segments that they cover nearly whole, and change similar segments of the others in
-proportion to the share that they cover.
+What each kind of correction does is described in `segvote.run.corrections`.
 """
 
 from __future__ import annotations
