@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segvote.errors import BadInputError
+from segvote.evaluation.defaults import FEATURES, MAX_ITEMS, N_FRAMES
 from segvote.inputs.bags import Problem
 from segvote.io.exports.base import ExportOptions
 from segvote.io.shards import JSON_LINES
@@ -305,7 +306,7 @@ def update(
 
 
 def set_extent(
-    run: Run | Path | str, level: int, image: str = "", *, n_jobs: int = N_JOBS, progress: Progress | None = None
+    run: Run | Path | str, extent: int, image: str = "", *, n_jobs: int = N_JOBS, progress: Progress | None = None
 ) -> OpenedRun:
     """Choose how much of the object the masks of a run cover, and write its files and report again.
 
@@ -313,7 +314,7 @@ def set_extent(
     ----------
     run : Run, path or str
         A finished run, or its folder.
-    level : int
+    extent : int
         From 1, the most distinctive part, to 6, the whole object; the default of a run is 2.
     image : str
         Name of one image; empty: all images.
@@ -332,7 +333,7 @@ def set_extent(
     (3, True)
     """
     with open_call(run=run, n_jobs=n_jobs, progress=progress) as call:
-        changed = change_extent(call.folder, level, image, call.resources)
+        changed = change_extent(call.folder, extent, image, call.resources)
         write_report(changed)
     return OpenedRun(changed.folder.path)
 
@@ -581,13 +582,13 @@ def export(
     folder: Path | str | None = None,
     *,
     label: str | None = None,
-    unsure: float = 0.0,
+    unsure: float = ExportOptions.unsure,
     instances: bool | None = None,
-    min_area: int = 1,
-    polygons: bool = False,
+    min_area: int = ExportOptions.min_area,
+    polygons: bool = ExportOptions.polygons,
     images: str = ExportOptions.images,
     val_share: float = ExportOptions.val_share,
-    boxes: bool = False,
+    boxes: bool = ExportOptions.boxes,
     overwrite: bool = False,
     on_problem: Callable[[Problem], None] | None = None,
     progress: Progress | None = None,
@@ -639,11 +640,11 @@ def export(
     >>> segvote.export("out", "coco", label="cup").as_posix()
     'out/exports/coco'
     """
-    options = ExportOptions((), polygons, instances, min_area, images, val_share, boxes)
+    options = ExportOptions((), polygons, instances, min_area, images, val_share, boxes, unsure)
     with open_call(run=run, out=folder, progress=progress) as call:
         opened = _open_current(call.folder, call.resources)
         report, progress = on_problem or _warn_of_problem, call.resources.progress
-        return write_export(opened, format, call.out, options, label, unsure, overwrite, report, progress)
+        return write_export(opened, format, call.out, options, label, overwrite, report, progress)
 
 
 def _warn_of_problem(problem: Problem) -> None:
@@ -863,13 +864,13 @@ def benchmark(
     *,
     class_name: str | None = None,
     voters: Sequence[str] | None = None,
-    features: Sequence[str] = ("lite0", "bow"),
+    features: Sequence[str] = FEATURES,
     as_paper: bool = False,
     segmenter: str | None = None,
     n_segments: int = Settings.n_segments,
     voter_options: Mapping[str, Mapping[str, Any]] | None = None,
-    n_frames: int = 3,
-    max_items: int = 200,
+    n_frames: int = N_FRAMES,
+    max_items: int = MAX_ITEMS,
     n_jobs: int = N_JOBS,
     progress: Progress | None = None,
 ) -> Benchmark:
@@ -945,7 +946,7 @@ def benchmark_coseg(
     settings: Settings | None = None,
     *,
     class_name: str | None = None,
-    max_items: int = 200,
+    max_items: int = MAX_ITEMS,
     n_jobs: int = N_JOBS,
     progress: Progress | None = None,
 ) -> list[CosegResult]:

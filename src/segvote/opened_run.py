@@ -71,7 +71,7 @@ class RunImage:
     @property
     def masks(self) -> list[np.ndarray]:
         """(h, w) bool at every extent, the tightest first; of a video, those of `image`."""
-        return [draw_extent(self.run, self.index, level) for level in range(1, N_EXTENTS + 1)]
+        return [draw_extent(self.run, self.index, extent) for extent in range(1, N_EXTENTS + 1)]
 
     @property
     def heatmap(self) -> np.ndarray:

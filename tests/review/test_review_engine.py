@@ -36,7 +36,7 @@ def click(engine, bag=0, segments=(0, 1), value=1):
 
 def test_the_page_can_be_used_before_the_votes_are_counted(run):
     engine = Engine(run)  # not started
-    np.testing.assert_array_equal(engine.board.snapshot.selected, run.votes["decisions"])
+    np.testing.assert_array_equal(engine.board.snapshot.selected, run.votes["selected"])
     engine.actions.set_segments(0, [3], 1)
     assert engine.board.snapshot.selected[3] and engine.board.corrections.n_undo == 1
     with pytest.raises(BusyRunError, match="first one still runs"):

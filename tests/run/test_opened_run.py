@@ -84,7 +84,7 @@ def test_missing_pictures_are_left_out_and_names_escaped(run_copy, tmp_path):
     assert "&lt;i&gt;" in page
 
 
-@pytest.mark.parametrize("name", ["scores", "votes", "weights", "decisions", "thresholds"])
+@pytest.mark.parametrize("name", ["scores", "votes", "weights", "selected", "thresholds"])
 def test_votes_that_are_missing_or_short_are_named(run_copy, name):
     run = Run(run_copy)
     arrays = dict(run.votes)

@@ -16,8 +16,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError
 from segvote.io.images import read_image
+from segvote.registry import check_known
 from segvote.types import WITH, WITHOUT
 
 Reader = Callable[[], np.ndarray]  # called when the truth is needed
@@ -75,9 +76,7 @@ def pick_classes(known: Iterable[str], class_name: str | None) -> list[str]:
     known = list(known)
     if class_name is None:
         return known
-    if class_name not in known:
-        raise UnknownNameError(f"unknown class {class_name!r}; the known ones are: {', '.join(known)}")
-    return [class_name]
+    return [check_known(class_name, known, "class")]
 
 
 def spread_evenly(values: Sequence[T], count: int) -> list[T]:

@@ -22,19 +22,20 @@ from segvote.datasets.paper_table import PAPER_METHODS, find_paper_corloc, measu
 from segvote.errors import BadInputError, MissingPartError, UnknownNameError
 from segvote.evaluation.compare import VoterOptions, compare_combinations, list_combinations
 from segvote.evaluation.comparison import Combination, Comparison
+from segvote.evaluation.defaults import MAX_ITEMS, N_FRAMES
 from segvote.evaluation.truth import Truth, TruthReader
 from segvote.features import make_features
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.pipeline.workers import Resources
 from segvote.progress import Progress
-from segvote.settings import Settings
+from segvote.settings import COARSE, Settings
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD
 
 # Ours beside the paper's methods.
 OURS = {"method, deep (ours)": (METHOD, "lite0"), "method (ours)": (METHOD, "bow")}
 # Segmenter and size of `--as-paper`.
-PAPER_SETTINGS = Settings(segmenter="gpb", size=224, detail="coarse")
+PAPER_SETTINGS = Settings(segmenter="gpb", size=224, detail=COARSE)
 PAPER_NETWORKS = ("vgg19", "vgg16")  # the paper's, and the nearest to it whose weights are in a registry
 
 
@@ -131,8 +132,8 @@ def benchmark_classes(
     *,
     rows: Mapping[str, tuple[str, str]] | None = None,
     class_name: str | None = None,
-    n_frames: int = 3,
-    max_items: int = 200,
+    n_frames: int = N_FRAMES,
+    max_items: int = MAX_ITEMS,
     voter_options: VoterOptions | None = None,
     resources: Resources = Resources(),
 ) -> Benchmark:

@@ -38,7 +38,7 @@ from segvote.pipeline.workers import Resources
 from segvote.registry import check_known
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.settings import Settings
+from segvote.settings import COARSE, Settings
 from segvote.voters import METHOD, VOTERS, keeps_lengths
 
 # After the name of a voter: with the re-vote and the linear classifier of the method.
@@ -84,7 +84,7 @@ def compare_combinations(
 def share_settings(settings: Settings) -> Settings:
     """The settings with which voters are compared: whole segments, and one detail for all."""
     # ``auto`` would let the confidence of the reference choose the features of all other voters.
-    return replace(settings, draw="segments", detail="coarse" if settings.detail == "auto" else settings.detail)
+    return replace(settings, draw="segments", detail=COARSE if settings.detail == "auto" else settings.detail)
 
 
 def choose_settings(settings: Settings, combination: Combination, options: VoterOptions) -> Settings:
@@ -98,7 +98,7 @@ def choose_settings(settings: Settings, combination: Combination, options: Voter
         voter=voter,
         finish=voter != combination.voter,
         voter_options={**own, **options.get(voter, {})},
-        detail=settings.detail if combination.features == SCALABLE else "coarse",
+        detail=settings.detail if combination.features == SCALABLE else COARSE,
     )
 
 
@@ -114,7 +114,7 @@ class Stage:
     @property
     def n_matched(self) -> int:
         """How many segments the reference selected."""
-        return int(self.run.votes["decisions"].sum())
+        return int(self.run.votes["selected"].sum())
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """Values of all segments, (n_segments,), to those of each image with truth."""

@@ -74,7 +74,7 @@ class Predictor:
         try:
             self.table = model.make_table()
             self.source = _restore(model, self.table)
-            self._reach = find_reach(arrays["levels"], arrays["edges"], model.extent).astype(np.float64)
+            self._reach = find_reach(arrays["first_extents"], arrays["edges"], model.extent).astype(np.float64)
             # Distances of the best segments of training images to other images; none where a voter has no graph.
             nearest, excluded = (arrays.get(f"method.{name}", np.empty(0)) for name in ("nearest", "excluded"))
             self.familiar = np.sort(nearest[~excluded.astype(bool)])

@@ -16,6 +16,7 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import KeyFrames
+from segvote.selection import make_unknown_labels
 
 
 def label_segments(
@@ -31,7 +32,7 @@ def label_segments(
 
 
 def _make_unlabelled(n_segments: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return np.full(n_segments, UNDECIDED, dtype=np.int8), np.zeros(n_segments), np.full(n_segments, np.nan)
+    return make_unknown_labels(n_segments), np.zeros(n_segments), np.full(n_segments, np.nan)
 
 
 def drop_empty(values: np.ndarray, empty: float) -> np.ndarray | None:

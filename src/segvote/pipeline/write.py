@@ -55,9 +55,8 @@ class WriteTask:
 
 def write_votes(run: RunFolder, selection: Selection, votes: np.ndarray, weights: np.ndarray) -> None:
     """Write scores and selected segments, thresholds of the bags, and votes and weights of the default extent."""
-    scores, thresholds = selection.scores, selection.thresholds
-    arrays = {"scores": scores, "votes": votes, "weights": weights, "thresholds": thresholds}
-    write_arrays(run.votes_path, False, **arrays, decisions=selection.selected)
+    own = {name: getattr(selection, name) for name in ("scores", "selected", "thresholds")}
+    write_arrays(run.votes_path, False, **own, votes=votes, weights=weights)
 
 
 @dataclass(frozen=True)

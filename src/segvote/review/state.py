@@ -141,7 +141,7 @@ def open_snapshot(run: Run) -> Snapshot:
         np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))]),
         np.array([record.bag_label == WITH for record in records]),
         votes["scores"],
-        votes["decisions"],
+        votes["selected"],
         votes["thresholds"],
         np.array([record.uncertainty for record in records]),
         np.array([record.area for record in records]),

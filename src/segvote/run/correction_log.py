@@ -66,7 +66,7 @@ class Action(Struct, frozen=True):
         SHA-256 of the image's content, by which it is found again; its name at the time, for people.
     value
         *set* and *paint*: 1 object, 0 background, -1 undecided; *accept*: 1 accepted, 0 not; *move*: 1 *with*,
-        0 *without*; *audit*: 1, the image was drawn at random to be finished; *extent*: the level, of all images where
+        0 *without*; *audit*: 1, the image was drawn at random to be finished; *extent*: the extent, of all images where
         `image` is empty; *alternative*: its number, 0 the vote.
     height, width, counts
         *set* and *paint*: the pixels, as packed COCO run lengths on a grid of that size laid over the displayed

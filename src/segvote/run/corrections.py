@@ -48,7 +48,7 @@ class Corrections:
     divisions
         Image digest to its *cut* and *join* actions, the oldest first; they change no mask, see `label_instances`.
     extent
-        Level of the nested selections for all images; 0: that of the settings.
+        Extent of all images; 0: that of the settings.
     extents
         Image digest to the extent chosen for it alone.
     n_undo, n_redo
@@ -98,6 +98,10 @@ class Corrections:
         """Number of the corrections of an image that stand."""
         several = len(self.strokes.get(image, ())) + len(self.divisions.get(image, ()))
         return several + sum(image in one for one in (self.accepted, self.moved, self.extents))
+
+    def has_choice(self, choice: Action) -> bool:
+        """Whether an action would change none of these corrections, because it is that of an earlier choice."""
+        return _apply(self, [choice]) == self
 
     def list_extents(self, digests: Sequence[str], default: int) -> np.ndarray:
         """(n_bags,) extent of each image, by its digest."""

@@ -27,7 +27,7 @@ from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 # Incremented when the meaning of an array of a model changes; other versions are refused.
-MODEL_VERSION = 7
+MODEL_VERSION = 8
 ABSENT = "not installed"
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (

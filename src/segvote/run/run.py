@@ -109,7 +109,7 @@ class Run:
 
     @property
     def extent(self) -> int:
-        """Level of the nested selections that the masks show, from 1 to 6; single images may have another."""
+        """Which of the nested selections the masks show, from 1 to 6; single images may have another."""
         return self.record.extent or self.settings.extent
 
     @property
@@ -129,10 +129,10 @@ class Run:
 
     @cached_property
     def votes(self) -> dict[str, np.ndarray]:
-        """Flat arrays over all segments: scores, votes, weights, decisions; and thresholds per bag."""
+        """Flat arrays over all segments: scores, votes, weights, selected; and thresholds per bag."""
         arrays = read_arrays(self.folder.votes_path)
         lengths = {
-            **dict.fromkeys(("scores", "votes", "weights", "decisions"), self.offsets[-1]),
+            **dict.fromkeys(("scores", "votes", "weights", "selected"), self.offsets[-1]),
             "thresholds": len(self),
         }
         if any(arrays.get(name, np.empty(0)).shape != (length,) for name, length in lengths.items()):
