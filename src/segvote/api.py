@@ -22,7 +22,7 @@ from segvote.io.shards import JSON_LINES
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.opened_run import OpenedRun
 from segvote.pipeline.alternatives import change_alternative
-from segvote.pipeline.annotate import annotate_folders, update_run
+from segvote.pipeline.annotate import annotate_folders
 from segvote.pipeline.call import open_call
 from segvote.pipeline.classes import annotate_class_folders
 from segvote.pipeline.current import bring_up_to_date
@@ -34,6 +34,7 @@ from segvote.pipeline.in_memory import ImageMask, annotate_arrays
 from segvote.pipeline.model import Model
 from segvote.pipeline.predict import Predictions, find_model_run, has_log, predict_folder
 from segvote.pipeline.predictor import FALSE_POSITIVE_RATE
+from segvote.pipeline.update import update_run
 from segvote.pipeline.workers import N_JOBS, Resources
 from segvote.progress import Progress
 from segvote.report import write_report

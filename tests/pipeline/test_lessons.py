@@ -9,10 +9,10 @@ from scipy.stats import t
 from segvote.io.encodings.rle import encode_rle
 from segvote.method.left_out import MOST_LEFT_OUT, choose_left_out, find_interval, predict_left_out
 from segvote.method.teach import teach
-from segvote.pipeline.annotate import update_run
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.lessons import LeftOutImages, estimate_others
 from segvote.pipeline.opening import reopen
+from segvote.pipeline.update import update_run
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import replay
 from segvote.run.estimate import Estimate, format_estimate, format_lesson

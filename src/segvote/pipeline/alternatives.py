@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.pipeline.annotate import write_again
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.extent import append_choice, draw_selection, finish_run, make_run_selection
 from segvote.pipeline.opening import make_run_key, reopen
 from segvote.pipeline.workers import Resources
+from segvote.pipeline.write_run import write_again
 from segvote.run.alternatives import check_alternative, parse_alternative, read_alternatives
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, read_corrections

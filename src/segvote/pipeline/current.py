@@ -7,12 +7,12 @@ files are written from that vote, as *Write masks* of the review page does.
 from __future__ import annotations
 
 from segvote.errors import BusyRunError
-from segvote.pipeline.annotate import write_again
 from segvote.pipeline.classes import join_again
 from segvote.pipeline.corrected_vote import RunVote, vote
 from segvote.pipeline.opening import reopen
 from segvote.pipeline.vote import load_method
 from segvote.pipeline.workers import Resources
+from segvote.pipeline.write_run import write_again
 from segvote.run.classes import ClassRuns
 from segvote.run.corrections import read_corrections
 from segvote.run.run import Run

@@ -13,13 +13,13 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.inputs.bags import Bag
 from segvote.io.arrays import read_arrays
 from segvote.method.extents import N_EXTENTS, Extents, apply_extents
-from segvote.pipeline.adopt import list_unapplied
-from segvote.pipeline.annotate import update_run
 from segvote.pipeline.opening import list_other_bags, list_run_bags, make_run_key
 from segvote.pipeline.others import Others
+from segvote.pipeline.update import update_run
 from segvote.pipeline.user_labels import label_segments
 from segvote.pipeline.workers import Resources
-from segvote.pipeline.write import draw_task, list_lost, list_tasks, renew_problems, write_pictures, write_votes
+from segvote.pipeline.write import draw_task, list_tasks, write_votes
+from segvote.pipeline.write_run import draw_record
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.model_file import write_model_extent
@@ -147,11 +147,8 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     tasks = list_tasks(bags, _read_areas(run), selection, _list_excluded(run), corrections, others)
     write_model_extent(folder, extent)
     predicted = Others(folder, bags, others, resources)
-    records, unwritten = write_pictures(folder, tasks, settings, run.drawing, resources, predicted.masks)
-    lost = [*list_lost(folder, corrections), *list_unapplied(folder, corrections, bags)]
-    problems = renew_problems(record.problems, [*unwritten, *predicted.problems], lost)
-    followed = {"corrections": corrections.digest, "n_actions": corrections.last, "predicted": tuple(predicted.records)}
-    folder.write_record(structs.replace(record, key=key, bags=records, extent=extent, problems=problems, **followed))
+    finished = structs.replace(record, key=key, extent=extent)
+    folder.write_record(draw_record(finished, tasks, bags, predicted, corrections, run.drawing))
 
 
 def _read_areas(run: Run) -> np.ndarray:
