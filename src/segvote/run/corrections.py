@@ -8,7 +8,7 @@ proportion to the share that they cover.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -180,48 +180,84 @@ def _go_on(kept: list[tuple[int, Corrections]], standing: Sequence[Action]) -> l
 
 def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
     """Corrections with more actions, none of which is an undo; those of other images are shared."""
-    strokes, accepted, moved = dict(before.strokes), set(before.accepted), dict(before.moved)
-    divisions, extents, whole = dict(before.divisions), dict(before.extents), before.extent
-    alternative, audited = before.alternative, list(before.audited)
-    several: dict[str, dict[str, list[Action]]] = {"strokes": {}, "divisions": {}}
+    draft = _Draft(before)
     for action in actions:
-        image = action.image
-        if action.kind in ("set", "paint"):
-            several["strokes"].setdefault(image, []).append(action)
-        elif action.kind in ("cut", "join"):
-            several["divisions"].setdefault(image, []).append(action)
-        elif action.kind == "accept":
-            (accepted.add if action.value else accepted.discard)(image)
-            own = several["strokes"].setdefault(image, [])
-            own[:] = [one for one in own if one.kind != "accept"]
-            if image in strokes:
-                strokes[image] = tuple(one for one in strokes[image] if one.kind != "accept")
-            if action.value and action.height:
-                own.append(action)
-        elif action.kind == "audit" and image not in audited:
-            audited.append(image)
-        elif action.kind == "alternative":
-            alternative = action.value
-        elif action.kind == "move":
-            moved[image] = BAG_LABELS[action.value]
-        elif action.kind == "extent" and image:
-            extents[image] = action.value
-        elif action.kind == "extent":
-            whole, extents = action.value, {}  # replaces those chosen for single images before
-    for known, new in ((strokes, several["strokes"]), (divisions, several["divisions"])):
-        known.update({image: (*known.get(image, ()), *more) for image, more in new.items()})
-    strokes = {image: own for image, own in strokes.items() if own}
-    return replace(
-        before,
-        strokes=strokes,
-        accepted=frozenset(accepted),
-        moved=moved,
-        divisions=divisions,
-        audited=tuple(audited),
-        alternative=alternative,
-        extent=whole,
-        extents=extents,
-    )
+        if action.kind in EFFECTS:
+            EFFECTS[action.kind](draft, action)
+    return draft.finish()
+
+
+class _Draft:
+    """Corrections to which actions are added one by one; lists of strokes are copied for the images they concern."""
+
+    def __init__(self, before: Corrections) -> None:
+        self.before = before
+        self.strokes: dict[str, list[Action]] = {}
+        self.divisions: dict[str, list[Action]] = {}
+        self.accepted, self.audited, self.moved = set(before.accepted), list(before.audited), dict(before.moved)
+        self.extent, self.extents, self.alternative = before.extent, dict(before.extents), before.alternative
+
+    def add_stroke(self, action: Action) -> None:
+        self._list_strokes(action.image).append(action)
+
+    def divide(self, action: Action) -> None:
+        self.divisions.setdefault(action.image, [*self.before.divisions.get(action.image, ())]).append(action)
+
+    def accept(self, action: Action) -> None:
+        """An image has one accepted mask, above earlier strokes."""
+        (self.accepted.add if action.value else self.accepted.discard)(action.image)
+        own = self._list_strokes(action.image)
+        own[:] = [one for one in own if one.kind != "accept"]
+        if action.value and action.height:
+            own.append(action)
+
+    def audit(self, action: Action) -> None:
+        if action.image not in self.audited:
+            self.audited.append(action.image)
+
+    def choose_alternative(self, action: Action) -> None:
+        self.alternative = action.value
+
+    def move(self, action: Action) -> None:
+        self.moved[action.image] = BAG_LABELS[action.value]
+
+    def choose_extent(self, action: Action) -> None:
+        """An extent of all images replaces those chosen for single images before."""
+        if action.image:
+            self.extents[action.image] = action.value
+        else:
+            self.extent, self.extents = action.value, {}
+
+    def finish(self) -> Corrections:
+        strokes = {**self.before.strokes, **{image: tuple(own) for image, own in self.strokes.items()}}
+        return replace(
+            self.before,
+            strokes={image: own for image, own in strokes.items() if own},
+            accepted=frozenset(self.accepted),
+            moved=self.moved,
+            divisions={**self.before.divisions, **{image: tuple(own) for image, own in self.divisions.items()}},
+            audited=tuple(self.audited),
+            alternative=self.alternative,
+            extent=self.extent,
+            extents=self.extents,
+        )
+
+    def _list_strokes(self, image: str) -> list[Action]:
+        return self.strokes.setdefault(image, [*self.before.strokes.get(image, ())])
+
+
+# Kind of an action to its effect; those of other kinds have none.
+EFFECTS: dict[str, Callable[[_Draft, Action], None]] = {
+    "accept": _Draft.accept,
+    "alternative": _Draft.choose_alternative,
+    "audit": _Draft.audit,
+    "cut": _Draft.divide,
+    "extent": _Draft.choose_extent,
+    "join": _Draft.divide,
+    "move": _Draft.move,
+    "paint": _Draft.add_stroke,
+    "set": _Draft.add_stroke,
+}
 
 
 def replay(actions: Sequence[Action]) -> Corrections:
