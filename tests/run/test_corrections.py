@@ -80,6 +80,19 @@ def test_undone_corrections_do_not_change_the_digest():
     assert replay([stroke(TOP, 1), Action("accept", "a", value=1)]).digest == replay([stroke(TOP, 1)]).digest
 
 
+@pytest.mark.parametrize(
+    "choice", [Action("extent", value=3), Action("extent", "a", value=4), Action("alternative", value=1)]
+)
+def test_a_choice_that_stands_changes_nothing(choice):
+    assert not replay([]).has_choice(choice) and replay([choice]).has_choice(choice)
+    assert not replay([choice, replace(choice, value=0 if choice.kind == "alternative" else 5)]).has_choice(choice)
+
+
+def test_an_extent_of_all_images_is_chosen_anew_over_those_of_single_ones():
+    of_all = Action("extent", value=3)
+    assert not replay([of_all, Action("extent", "a", value=4)]).has_choice(of_all)
+
+
 def test_a_segment_takes_what_more_than_half_of_it_was_given():
     assert fix_segments([stroke(TOP, 1)], QUARTERS).tolist() == [1, 1, -1, -1]
     assert fix_segments([stroke(block(slice(0, 2)), 1)], QUARTERS).tolist() == [-1, -1, -1, -1]

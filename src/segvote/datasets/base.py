@@ -18,6 +18,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.images import read_image
+from segvote.numerics.spread import spread_evenly
 from segvote.registry import check_known
 from segvote.types import WITH, WITHOUT
 
@@ -79,11 +80,9 @@ def pick_classes(known: Iterable[str], class_name: str | None) -> list[str]:
     return [check_known(class_name, known, "class")]
 
 
-def spread_evenly(values: Sequence[T], count: int) -> list[T]:
+def take_evenly(values: Sequence[T], count: int) -> list[T]:
     """At most `count` of the values, evenly spread."""
-    if len(values) <= count:
-        return list(values)
-    return [values[place] for place in np.linspace(0, len(values) - 1, count).round().astype(int)]
+    return [values[place] for place in spread_evenly(len(values), count)]
 
 
 def find_folder(root: Path | str, *wanted: str) -> Path:

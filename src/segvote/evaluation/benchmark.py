@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets import DATASETS
-from segvote.datasets.base import DataItem, DataSet, spread_evenly
+from segvote.datasets.base import DataItem, DataSet, take_evenly
 from segvote.datasets.paper_table import PAPER_METHODS, find_paper_corloc, measure_resolution
 from segvote.errors import BadInputError, MissingPartError, UnknownNameError
 from segvote.evaluation.compare import VoterOptions, compare_combinations, list_combinations
@@ -177,7 +177,7 @@ def link_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_
 
     Of each video `n_frames` are used. At most `max_items` items of each kind are taken, evenly spread over the list.
     """
-    shown, absent = (spread_evenly(data.select(class_name, label), max_items) for label in (WITH, WITHOUT))
+    shown, absent = (take_evenly(data.select(class_name, label), max_items) for label in (WITH, WITHOUT))
     if not absent:
         raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other objects")
     readers: dict[str, TruthReader] = {}
@@ -203,8 +203,8 @@ def choose_frames(item: DataItem, n_frames: int) -> list[int]:
     """Numbers of the frames to use: those with truth, evenly spread, then others until there are enough."""
     known = sorted({*item.masks, *item.boxes})
     others = [number for number in range(len(item.frames)) if number not in known]
-    chosen = spread_evenly(known, n_frames)
-    return sorted([*chosen, *spread_evenly(others, n_frames - len(chosen))])
+    chosen = take_evenly(known, n_frames)
+    return sorted([*chosen, *take_evenly(others, n_frames - len(chosen))])
 
 
 def _link(path: Path, link: Path) -> None:

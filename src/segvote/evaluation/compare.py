@@ -187,7 +187,7 @@ def measure_combination(combination: Combination, stage: Stage, settings: Settin
     scores, thresholds, selections = decide_by_rules(table, votes, settings, stage.n_matched)
     parts, bags = stage.split(scores), [stage.run.bags[index] for index in stage.truth]
     heats = [
-        scale_heat(part, float(level), float(scores.min()), float(part.max())).round(3).tolist()
+        scale_heat(part, float(level), float(scores.min())).round(3).tolist()
         for part, level in zip(parts, thresholds[list(stage.truth)], strict=True)
     ]
     return Result(

@@ -156,7 +156,7 @@ class Predictor:
             if tubes is not None and (tubes >= 0).all():
                 shown = average_tubes(shown, areas, tubes)
                 selected = shown > threshold
-        high = float(shown.max()) if contains else max(float(top), self.threshold)
+        high = None if contains else max(float(top), self.threshold)
         heat = scale_heat(shown, threshold, min(float(low), float(shown.min())), high).astype(np.float32)
         probability = float(self.calibration.measure_probability(scores.max()))
         p_value = float(measure_p_value(np.array([score]), self.calibration.negatives)[0])

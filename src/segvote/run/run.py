@@ -34,9 +34,9 @@ from segvote.settings import read_settings
 from segvote.types import WITH, Annotation, Part
 
 
-def format_confidence(found: Mapping[str, Any]) -> str:
+def format_confidence(record: Mapping[str, Any]) -> str:
     """The confidence of a record as one line; empty for a voter other than the method."""
-    level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
+    level, reason, advice = (str(record.get(name, "")) for name in ("level", "reason", "advice"))
     return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
 
 
