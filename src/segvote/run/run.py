@@ -6,7 +6,6 @@ import contextlib
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,9 @@ from msgspec.structs import asdict
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError, SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import measure_box
-from segvote.io.images import hash_file, list_images, read_image, resize_image, resize_labels
+from segvote.io.images import hash_file, list_images, read_image
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
-from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.io.picture_formats import choose_window, split_name
 from segvote.io.stores import fetch_folder, find_local_path, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json
@@ -79,9 +77,6 @@ class Run:
         predicted = f", {len(self.record.predicted)} predicted" if self.record.predicted else ""
         counts = f"{n_with} with, {len(self) - n_with} without{predicted}"
         return f"<Run {self.folder.path}: {counts}, voter {self.settings.voter}>"
-
-    def _repr_html_(self) -> str:
-        return format_run(self)
 
     @property
     def confidence(self) -> dict[str, Any]:
@@ -288,29 +283,3 @@ def _list_sources(folder: Path) -> list[str]:
         root = read_json(folder / "classes.json")["input"]
         return [root] if is_uri(root) else []
     return []
-
-
-# HTML for notebooks ---------------------------------------------------------------------------------------------------
-
-
-N_PICTURES = 8
-PICTURE_SIZE = 160
-
-
-def format_run(run: Run) -> str:
-    """HTML of a finished run: its counts and the masks with the least uncertainty; missing pictures are left out."""
-    chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH]
-    surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
-    pictures = "".join(_format_picture(run, index) for index in surest)
-    counts = f"{len(chosen)} with, {len(run) - len(chosen)} without, voter {run.settings.voter}"
-    return f"<div><p><b>{escape(str(run.folder.path))}</b>: {escape(counts)}</p>{pictures}</div>"
-
-
-def _format_picture(run: Run, index: int) -> str:
-    try:
-        picture = resize_image(run.read_image(index), PICTURE_SIZE)
-        mask = resize_labels(run.read_mask(index), picture.shape[:2])  # type: ignore[arg-type]
-    except (SegvoteError, OSError):
-        return ""
-    source, name = format_data_uri(encode_jpeg(blend_mask(picture, mask))), escape(run.bags[index].name, quote=True)
-    return f'<img src="{source}" alt="{name}" title="{name}" style="margin: 2px">'
