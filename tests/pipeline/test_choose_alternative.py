@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import segvote
 from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import BadInputError
-from segvote.pipeline import annotate as pipeline
+from segvote.pipeline import write_run
 from segvote.pipeline.opening import reopen
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import read_corrections
@@ -130,7 +130,7 @@ def test_a_killed_choice_is_continued(copy, ambiguous, tmp_path, monkeypatch):
 
     expected = read_files(segvote.choose(shutil.copytree(copy, tmp_path / "whole"), "B", n_jobs=1).folder.path)
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "write_pictures", kill)
+        patched.setattr(write_run, "write_pictures", kill)
         with pytest.raises(KeyboardInterrupt):
             segvote.choose(copy, "B", n_jobs=1)
     with pytest.raises(BadInputError, match="not finished"):
