@@ -840,7 +840,7 @@ def compare(
     >>> [one.combination.voter for one in found.results]
     ['ekde', 'negmin']
     """
-    from segvote.evaluation.compare import compare_combinations, list_combinations
+    from segvote.evaluation.compare import Experiment, compare_combinations, list_combinations
     from segvote.evaluation.stress import measure_stress
     from segvote.evaluation.truth import list_truth
     from segvote.report.experiments import write_comparison
@@ -848,11 +848,11 @@ def compare(
 
     readers, folders = list_truth(truth, label), (Path(with_folder), Path(without_folder))
     combinations = list_combinations(voters, features, segmenters)
-    options: dict[str, Any] = {"voter_options": voter_options, "threshold": threshold}
     with open_call(n_jobs=n_jobs, progress=progress) as call:
-        options["resources"] = call.resources
-        comparison = compare_combinations(*folders, readers, out, combinations, settings, **options)
-        points = measure_stress(*folders, readers, out, combinations, settings, **options) if stress else []
+        options = settings or Settings(), voter_options or {}, threshold, call.resources
+        experiment = Experiment(folders, readers, Path(out), combinations, *options)
+        comparison = compare_combinations(experiment)
+        points = measure_stress(experiment) if stress else []
     title = f"Voters on {folders[0].resolve().parent.name}"
     write_comparison(comparison, title, make_examples(*folders, readers), points)
     return comparison

@@ -20,7 +20,7 @@ from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem, DataSet, take_evenly
 from segvote.datasets.paper_table import PAPER_METHODS, find_paper_corloc, measure_resolution
 from segvote.errors import BadInputError, MissingPartError, UnknownNameError
-from segvote.evaluation.compare import VoterOptions, compare_combinations, list_combinations
+from segvote.evaluation.compare import Experiment, VoterOptions, compare_combinations, list_combinations
 from segvote.evaluation.comparison import Combination, Comparison
 from segvote.evaluation.defaults import MAX_ITEMS, N_FRAMES
 from segvote.evaluation.truth import Truth, TruthReader
@@ -149,16 +149,17 @@ def benchmark_classes(
         class_folders = link_class(data, wanted, Path(out) / "images" / wanted, n_frames, max_items)
         if class_folders.n_items == 0:
             continue  # it still serves the other classes as *without*
-        comparison = compare_combinations(
-            *class_folders.folders,
+        experiment = Experiment(
+            class_folders.folders,
             class_folders.readers,
             folder,
             combinations,
-            settings,
-            voter_options=voter_options,
+            settings or Settings(),
+            voter_options or {},
             threshold=VIDEO_THRESHOLD if class_folders.is_video else IMAGE_THRESHOLD,
             resources=replace(resources, progress=partial(report_class, resources.progress, wanted)),
         )
+        comparison = compare_combinations(experiment)
         grouped = [one.group(class_folders.groups) if one.is_good else one for one in comparison.results]
         classes[wanted], n_items[wanted] = replace(comparison, results=grouped), class_folders.n_items
         pictures[wanted] = comparison, class_folders
