@@ -43,7 +43,8 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
         run = update_run(folder.path, resources)
     run = run if isinstance(run, Run) else Run(run)
     run.check_images()
-    digest = run.bags[run.find(image)].digest if image else ""
+    index = run.find_any(image) if image else 0
+    digest = run.all_bags[index].digest if image else ""
     with folder.lock():
         corrections = read_corrections(folder)
         is_current = run.record.key == make_run_key(run, corrections)
@@ -56,7 +57,8 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
                 log.append(Action("extent", digest, image, level))
         elif is_current:
             return run
-        if is_current and not any(bag.n_frames for bag in run.bags):
+        # An image that did not vote does so with an extent of its own.
+        if is_current and index < len(run) and not any(bag.n_frames for bag in run.bags):
             _rewrite(run, read_corrections(folder), resources)
             return Run(folder.path)
     return update_run(folder.path, resources)
