@@ -53,4 +53,4 @@ def write_corrected(voted: RunVote, resources: Resources) -> Run:
 def _vote(run: Run) -> RunVote:
     run.check_images()
     load_method()
-    return vote(reopen(run))
+    return vote(reopen(run), keep=True)

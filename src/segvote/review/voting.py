@@ -98,7 +98,7 @@ class Voting:
         """The vote with the user labels and bag labels of a state; `vote_at_once` can be called meanwhile."""
         with self._counting:
             if not self._has_same_voters(state):
-                self._take(vote(reopen(self.run.base, state.corrections)))
+                self._take(vote(reopen(self.run.base, state.corrections), keep=True))
                 return self.get_voted()
             with self.lock:
                 voted, now = self.get_voted(), self._open(state)
