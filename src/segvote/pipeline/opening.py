@@ -65,9 +65,9 @@ def reopen(run: Run, corrections: Corrections | None = None) -> RunInputs:
         ) from error
 
 
-def list_run_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:
-    """The bags of a run that voted, as segmentation returned them, with bag labels changed by the user."""
-    return _list_bags(run, range(len(run)), corrections)
+def list_run_bags(run: Run, corrections: Corrections | None = None, numbers: Iterable[int] | None = None) -> list[Bag]:
+    """Bags of a run as segmentation returned them, with bag labels changed by the user; by default those that voted."""
+    return _list_bags(run, range(len(run)) if numbers is None else numbers, corrections)
 
 
 def list_other_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:

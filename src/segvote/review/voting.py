@@ -11,7 +11,7 @@ from segvote.errors import BadInputError, BusyRunError
 from segvote.pipeline.corrected_vote import RunVote, apply_corrections, correct_taught, vote
 from segvote.pipeline.explain import SegmentExplanation, explain_segment
 from segvote.pipeline.lessons import find_first
-from segvote.pipeline.opening import RunInputs, reopen, split_run_bags
+from segvote.pipeline.opening import RunInputs, list_run_bags, reopen
 from segvote.pipeline.user_labels import drop_empty
 from segvote.review.places import find_places
 from segvote.review.shown_run import ShownRun
@@ -118,11 +118,9 @@ class Voting:
     def _open(self, state: ReviewState) -> RunInputs:
         """The input of a vote of the same bags with the corrections of a state."""
         opened, user, places = self.get_voted().inputs, state.user, self._places
-        bags, others = split_run_bags(self.run.base, state.corrections)
         return replace(
             opened,
-            bags=bags,
-            others=others,
+            bags=list_run_bags(self.run, state.corrections, places.order),
             table=opened.table.relabel(user.positive[places.bags]),
             corrections=state.corrections,
             user_labels=drop_empty(places.take(user.user_labels), -1),
