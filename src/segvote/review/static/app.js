@@ -81,7 +81,8 @@ function showFacts() {
   const { name, nSegments } = store.run.images[store.current];
   byId("image-name").textContent = name;
   const label = image.isWith ? "with" : "without";
-  byId("image-facts").textContent = `${image.moved ? `moved to ${label}` : label} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}${image.predicted ? " · did not vote; corrected or accepted, it does" : ""}`;
+  byId("image-facts").textContent = `${image.moved ? `moved to ${label}` : label} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}${image.predicted ? " · did not vote" : ""}`;
+  byId("image-facts").title = image.predicted ? "The model of the vote predicted this mask. Corrected or accepted, the image votes with the others." : "";
   byId("accept").textContent = image.accepted ? "Accepted" : "Accept";
   byId("accept").setAttribute("aria-pressed", image.accepted);
 }
