@@ -9,7 +9,7 @@ from browsing import NEEDS_BROWSER, find_best, find_segment, open_image, wait_he
 
 import segvote
 from segvote.datasets import make_scenes, write_scenes
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, DamagedFileError
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
 from segvote.review.session import Session
@@ -79,6 +79,13 @@ def test_opening_an_image_changes_no_vote(engine, other):
 def test_a_number_outside_the_run_is_refused(engine, number):
     with pytest.raises(BadInputError, match="from 0 to 17"):
         engine.open(number)
+
+
+def test_a_damaged_image_does_not_open(engine, copied, other):
+    copied.folder.scores_path(copied.all_bags[other].features).write_bytes(b"no scores")
+    with pytest.raises(DamagedFileError):
+        engine.open(other)
+    assert len(engine.run) == N_VOTERS == len(engine.board.snapshot.positive)
 
 
 def test_a_corrected_image_votes_as_in_an_update(engine, copied, other, tmp_path):

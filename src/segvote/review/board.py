@@ -53,11 +53,12 @@ class Board:
     def open(self, number: int) -> int:
         """Show the bag with a number among all of the run, also of those that did not vote; its number on the page."""
         with self._publishing:
-            n_shown, bag = len(self.run), self.run.open(number)
-            if len(self.run) > n_shown:
+            bag = self.run.find_shown(number)
+            if bag < 0:
+                bag, opened = len(self.run), open_snapshot(self.run.base, [number])  # before: a file may be damaged
+                self.run.open(number)
                 self._reader.add_bag()
                 self.state = ReviewState(self.state.history, self._reader.read(self.corrections))
-                opened = open_snapshot(self.run.base, [number])
                 self.snapshot = apply_user(add_bag(self.snapshot, opened), self.state.user)
             return bag
 

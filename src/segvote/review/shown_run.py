@@ -61,17 +61,19 @@ class ShownRun(Run):
         digests: Iterable[str] = corrections.list_images()
         return sorted(number for digest in digests for number in self._others.get(digest, ()))
 
-    def open(self, number: int) -> int:
-        """Show the bag with a number among `base.all_bags`; returns its number here."""
+    def find_shown(self, number: int) -> int:
+        """Number here of the bag with a number among `base.all_bags`; -1 where it is not open."""
         if not 0 <= number < len(self.base.all_bags):
             raise BadInputError(f"expected an image from 0 to {len(self.base.all_bags) - 1}; got {number}")
-        if number not in self.numbers:
-            record = self.base.all_bags[number]
-            self._decisions[len(self.bags)] = self.base.read_decision(number)
-            self.offsets = np.append(self.offsets, self.offsets[-1] + record.n_segments)
-            self.numbers = (*self.numbers, number)
-            self.bags = self.all_bags = [*self.bags, record]
-        return self.numbers.index(number)
+        return self.numbers.index(number) if number in self.numbers else -1
+
+    def open(self, number: int) -> None:
+        """Show the bag with a number among `base.all_bags`, behind the others."""
+        record = self.base.all_bags[number]
+        self._decisions[len(self.bags)] = self.base.read_decision(number)
+        self.offsets = np.append(self.offsets, self.offsets[-1] + record.n_segments)
+        self.numbers = (*self.numbers, number)
+        self.bags = self.all_bags = [*self.bags, record]
 
     def read_decision(self, index: int) -> dict[str, np.ndarray]:
         """As it was when the bag was opened: a vote in which it takes part replaces the file."""
