@@ -59,7 +59,7 @@ def draw_alternative(run: Run, index: int, number: int) -> np.ndarray:
     check_alternative(number, len(alternatives))
     selection = Selection(
         offsets=run.offsets,
-        votes=alternatives.scores[number],
+        unsmoothed=alternatives.scores[number],
         scores=alternatives.scores[number],
         selected=alternatives.selected[number],
         user_labels=make_unknown_labels(int(run.offsets[-1])),

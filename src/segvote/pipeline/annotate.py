@@ -353,9 +353,11 @@ def write_run(
     extent = opened.corrections.extent or settings.extent
     with run.time_step("write"):
         # Other extents are written from these without a vote.
-        write_arrays(run.extents_path, False, **vars(run_vote.extents), scores=run_vote.correction.selection.scores)
+        extents, scores = run_vote.extents, run_vote.correction.selection.scores
+        nested = {"levels": extents.first_extents, "thresholds": extents.thresholds, "shares": extents.shares}
+        write_arrays(run.extents_path, False, **nested, scores=scores)
         write_alternatives(run, list_found(base))
-        write_votes(run, selection, run_vote.default.votes, run_vote.weights)
+        write_votes(run, selection, run_vote.default.unsmoothed, run_vote.weights)
         voted = run_vote.excluded, opened.corrections, opened.others
         tasks = list_tasks(bags, opened.table.areas, selection, *voted)
         # By the default extent: the same for every extent that is chosen.

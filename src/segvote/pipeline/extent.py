@@ -82,7 +82,7 @@ def read_selection(run: Run, levels: np.ndarray, user_labels: np.ndarray | None)
     extents = Extents(arrays["levels"], arrays["thresholds"], arrays["shares"])
     default = Selection(
         offsets=run.offsets,
-        votes=run.votes["votes"],
+        unsmoothed=run.votes["votes"],
         scores=arrays["scores"],
         selected=extents.select(DEFAULT_EXTENT),
         user_labels=make_unknown_labels(n_segments) if user_labels is None else user_labels,

@@ -20,8 +20,8 @@ from segvote.run.corrections import Corrections, History
 from segvote.run.run import Run
 from segvote.types import WITH
 
-# Pixels, at the size of the segments, of the canvases that are kept, so that one more stroke on an image is not laid over
-# all others: of a few bytes each, some 500 images of 320 x 240.
+# Pixels, at the size of the segments, of the canvases that are kept, so that one more stroke on an image is not laid
+# over all others: of a few bytes each, some 500 images of 320 x 240.
 MAX_CANVAS_PIXELS = 1 << 25
 # Labels of an image that are kept, so that undo and redo need not find them again.
 N_KEPT_LABELS = 8
@@ -104,7 +104,7 @@ class StateReader:
         )
 
     def _label_bags(self, corrections: Corrections) -> tuple[np.ndarray, ...]:
-        """The arrays of `_labels` for these corrections; bags with the strokes that were read last stay as they were."""
+        """The arrays of `_labels` for these corrections; bags with the strokes read last stay as they were."""
         labels = tuple(one.copy() for one in self._labels)
         user_labels, painted_shares, finished, painted = labels
         for bag, record in enumerate(self.run.bags):

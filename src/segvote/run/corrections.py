@@ -157,8 +157,8 @@ class History:
                 undone.clear()
         kept = _go_on([one for one in self.kept if one[0] <= n_unchanged], standing)
         lost = (*self.corrections.lost, *(one.number for one in actions if one.kind == "lost"))
-        counts = {"n_undo": len(standing), "n_redo": len(undone), "last": actions[-1].number}
-        return History(tuple(standing), tuple(undone), replace(kept[-1][1], lost=lost, **counts), tuple(kept))
+        corrections = replace(kept[-1][1], lost=lost, n_undo=len(standing), n_redo=len(undone), last=actions[-1].number)
+        return History(tuple(standing), tuple(undone), corrections, tuple(kept))
 
 
 def _go_on(kept: list[tuple[int, Corrections]], standing: Sequence[Action]) -> list[tuple[int, Corrections]]:
