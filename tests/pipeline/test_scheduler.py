@@ -9,7 +9,7 @@ import pytest
 
 import segvote
 from segvote.errors import BadInputError, MissingPartError
-from segvote.pipeline import workers
+from segvote.pipeline import cluster as dask_map
 from segvote.pipeline.workers import Resources, run_on_all
 from segvote.settings import Settings
 
@@ -83,7 +83,7 @@ def test_few_items_are_submitted_at_a_time(address, monkeypatch):
     monkeypatch.setattr(distributed.Client, "submit", note)
     results = run_on_all(abs, range(100), Resources(scheduler=address))
     assert next(results) == 0
-    assert len(submitted) <= 1 + 2 * workers.AHEAD
+    assert len(submitted) <= 1 + 2 * dask_map.AHEAD
     assert list(results) == list(range(1, 100))
 
 
@@ -97,7 +97,7 @@ def test_workers_with_other_versions_are_refused(address, monkeypatch):
 
 
 def test_a_missing_scheduler_is_one_line(monkeypatch):
-    monkeypatch.setattr(workers, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask_map, "PATIENCE", 0.5)
     with pytest.raises(BadInputError, match="start them: dask scheduler"):
         list(run_on_all(abs, [1], Resources(scheduler="tcp://127.0.0.1:9")))
 

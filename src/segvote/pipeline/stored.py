@@ -92,6 +92,19 @@ class StoredTask:
                 raise  # a full store, no permission: no other task can write either
             return Outcome(problem=str(error))
 
+    def find_finished(self, items: Sequence[StoredItem[Any]]) -> list[Outcome]:
+        """Outcomes of the first items whose records were written since they were submitted; see `Resumable`."""
+        found: list[Outcome] = []
+        with contextlib.suppress(StoreError):  # then they are done again
+            for given in items:
+                is_new = given.record and not given.is_old
+                done = read_done(self.store.read(f"{DONE}/{given.record}"), given) if is_new else None
+                if done is None:
+                    break
+                result, files = done
+                found.append(Outcome(result, tuple(name for name in files if name not in given.files)))
+        return found
+
     def _work(self, given: StoredItem[Any], run: RunFolder, images: Path) -> Outcome:
         Store(given.uri).get(given.images, images)
         self.store.get(given.files, run.path)
@@ -107,6 +120,14 @@ class StoredTask:
             record = Done(given.key, [*after], dump_result(result, given.root))
             self.store.write(f"{DONE}/{given.record}", msgspec.json.encode(record))
         return Outcome(result, tuple(written))
+
+
+def read_done(data: bytes | None, given: StoredItem[Any]) -> tuple[Any, list[str]] | None:
+    """Result and files of the record of an item; None where there is none, or it is damaged or has another key."""
+    with contextlib.suppress(ValueError, TypeError):
+        done = msgspec.json.decode(data or b"", type=Done)
+        return (load_result(done.result, given), done.files) if done.key == given.key else None
+    return None
 
 
 def move_task(function: Any, run: RunFolder) -> Any:
@@ -264,10 +285,9 @@ class StoredRun:
         """Name of the record to result of the tasks that are done."""
         found, recorded = {}, {one.record: one for one in packed if one.record in self._records}
         for record, data in Store(f"{self.out.uri}/{DONE}").read_many([*recorded]):
-            with contextlib.suppress(ValueError, TypeError):  # a damaged record is written again
-                done = msgspec.json.decode(data or b"", type=Done)
-                if done.key == recorded[record].key and self._names.issuperset(done.files):
-                    found[record] = load_result(done.result, recorded[record])
+            done = read_done(data, recorded[record])  # a damaged record is written again
+            if done is not None and self._names.issuperset(done[1]):
+                found[record] = done[0]
         return found
 
     def _note(self, outcome: Outcome, given: StoredItem[Any]) -> None:
