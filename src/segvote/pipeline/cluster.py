@@ -157,7 +157,7 @@ def _call_batch(function: Callable[[Any], Any], batch: Batch[Any]) -> Done:
     """Call with one thread, as local processes do: the number of threads may change how sums are rounded."""
     with threadpool_limits(1):
         # A worker that died may have done some of them.
-        results = function.find_finished(batch.items) if isinstance(function, Resumable) else []
+        results: list[Any] = function.find_finished(batch.items) if isinstance(function, Resumable) else []
         n_found, began = len(results), time.monotonic()
         for item in batch.items[n_found:]:
             try:

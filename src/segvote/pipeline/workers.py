@@ -44,6 +44,12 @@ class Tasks(Protocol):
 
     def fetch(self, paths: Sequence[Path]) -> None: ...
 
+    def send(self, paths: Sequence[Path]) -> None: ...
+
+    def describe(self, path: Path) -> Any: ...
+
+    def lend(self, folder: Path) -> str: ...
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -64,6 +70,11 @@ class Resources:
         """Fetch files that are read next, many at a time, if the run lies in a store."""
         if self.tasks is not None:
             self.tasks.fetch(paths)
+
+    def send(self, paths: Sequence[Path]) -> None:
+        """Send some files of the run now, if it lies in a store."""
+        if self.tasks is not None:
+            self.tasks.send(paths)
 
 
 def run_on_all(
