@@ -6,6 +6,7 @@ Synthetic images lie in a server on this machine that speaks the protocol of S3 
 server, the scheduler, each worker and the client are processes of their own. The scheduler counts the bytes of all its
 connections. Work is measured in CPU seconds of the workers: on one machine more workers than cores take no less time.
 
+scheduler: CPU seconds of a scheduler with idle workers, and for tasks and items that do nothing, without a store;
 workers: 1, 2 and 4 workers on the same images; memory: 1 worker, 1,000 and 10,000 images; predict: `predict` by the
 model of that run, 1 worker; faults: a worker killed every few seconds of work, 5 % of all requests answered by 503, and
 the client killed once and continued with an empty cache. Each run must leave the bytes of a run on local folders.
@@ -28,6 +29,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import psutil
 
@@ -35,11 +37,14 @@ from harness import Given, run_parts
 from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import SegvoteError
 from segvote.io.objects import Store
+from segvote.pipeline.cluster import BatchSizes
+from segvote.pipeline.workers import Resources, run_on_all
 
 SIDES = (96, 72)
 OPTIONS = ("--features", "color", "--n-segments", "20", "--size", "96", "--draw", "regions")
 N_IMAGES, N_WORKERS = 2_000, (1, 2, 4)
 SIZES = (1_000, 10_000)
+N_TASKS, IDLE_SECONDS = 500, 30.0
 N_FAULTY, FAILING = 400, 0.05  # images; share of requests
 # A worker is killed after so many seconds and tasks: on a busy machine it takes longer than that to start.
 KILL_EVERY, KILL_AFTER = 5.0, 10
@@ -160,6 +165,9 @@ class Cluster:
         worker.wait()
         self.n_killed += 1
         self.start_worker()
+
+    def read_scheduler_seconds(self) -> float:
+        return read_seconds(self.scheduler.pid or 0) - self.idle_scheduler_seconds
 
     def read_worker_seconds(self) -> float:
         return self.killed_seconds + sum(read_seconds(worker.pid) for worker in self.workers)
@@ -304,14 +312,14 @@ def measure_run(scratch: Path, folder: Path, n_images: int, n_workers: int) -> d
 
 def read_figures(cluster: Cluster, n_images: int, began: float, peak: float) -> dict[str, Any]:
     """What was used since the cluster was idle; `began` are the CPU seconds of the store then."""
-    seconds, scheduler = cluster.read_worker_seconds() - cluster.idle_seconds, cluster.scheduler.pid or 0
+    seconds = cluster.read_worker_seconds() - cluster.idle_seconds
     return {
         "images_per_worker_second": n_images / seconds,
         "worker_seconds_per_image": seconds / n_images,
         "store_seconds_per_image": (read_seconds(cluster.store.pid or 0) - began) / n_images,
-        "scheduler_seconds_per_image": (read_seconds(scheduler) - cluster.idle_scheduler_seconds) / n_images,
+        "scheduler_seconds_per_image": cluster.read_scheduler_seconds() / n_images,
         "scheduler_bytes_per_image": cluster.counted.value / n_images,
-        "scheduler_peak_mb": read_peak_of(scheduler),
+        "scheduler_peak_mb": read_peak_of(cluster.scheduler.pid or 0),
         "client_peak_mb": peak,
     }
 
@@ -334,6 +342,34 @@ def measure_predict(given: Given) -> dict[str, Any]:
         annotate_here(folder, run)
         found = predict_here(run, folder / "with", given.scratch / "found")
         return {**figures, "differences": list_differences(found, "s3://bench/found")}
+
+
+def do_nothing(item: int) -> int:
+    return item
+
+
+def measure_scheduler(given: Given) -> dict[str, Any]:
+    """What a scheduler takes for workers, for tasks, and for items."""
+    figures: dict[str, Any] = {}
+    for n_workers in (1, 4):
+        with open_cluster(given.scratch, n_workers) as cluster:
+            time.sleep(IDLE_SECONDS)
+            figures[f"idle_{n_workers}_workers_per_second"] = cluster.read_scheduler_seconds() / IDLE_SECONDS
+            if n_workers == 1:
+                figures.update({f"batches_of_{size}": measure_items(cluster, size) for size in (1, 32, 256)})
+    return figures
+
+
+def measure_items(cluster: Cluster, size: int) -> dict[str, float]:
+    """Scheduler time for `N_TASKS` batches of items that do nothing; idle time is not subtracted."""
+    items, resources = range(N_TASKS * size), Resources(scheduler=f"tcp://127.0.0.1:{cluster.port}")
+    with mock.patch.object(BatchSizes, "choose", return_value=size):
+        cluster.mark_idle()
+        began = time.monotonic()
+        for _ in run_on_all(do_nothing, items, resources):
+            pass
+        took = cluster.read_scheduler_seconds()
+    return {"seconds_per_task": took / N_TASKS, "seconds_per_item": took / len(items), "wall": time.monotonic() - began}
 
 
 def measure_workers(given: Given) -> dict[str, Any]:
@@ -391,5 +427,11 @@ def measure_faults(given: Given) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parts = {"workers": measure_workers, "memory": measure_memory, "predict": measure_predict, "faults": measure_faults}
+    parts = {
+        "scheduler": measure_scheduler,
+        "workers": measure_workers,
+        "memory": measure_memory,
+        "predict": measure_predict,
+        "faults": measure_faults,
+    }
     run_parts(__doc__, parts)

@@ -1,7 +1,6 @@
 """`predict` from store to store: a task for each image, the bytes of one on disk, nothing downloaded as a whole."""
 
 import errno
-import importlib
 import json
 import shutil
 
@@ -125,17 +124,6 @@ def test_two_processes_predict_the_same(disk, expected):
     check_same(disk, expected)
 
 
-@pytest.fixture(scope="module")
-def address():
-    distributed = pytest.importorskip("distributed")
-    options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
-    with (
-        importlib.import_module("dask").config.set({"distributed.comm.timeouts.connect": "600s"}),
-        distributed.LocalCluster(n_workers=2, host="127.0.0.1", **options) as started,
-    ):
-        yield started.scheduler_address
-
-
 @pytest.mark.parametrize("size", [1, 4])
 def test_workers_of_dask_predict_the_same(size, disk, address, expected, monkeypatch):
     monkeypatch.setattr("segvote.pipeline.cluster.BatchSizes.choose", lambda sizes, n_left, n_threads: size)
@@ -147,7 +135,9 @@ def test_workers_of_dask_predict_the_same(size, disk, address, expected, monkeyp
 def test_nothing_but_the_model_and_shown_pictures_is_fetched(memory, monkeypatch):
     monkeypatch.setattr("segvote.api.write_predictions_report", lambda found: None)
     monkeypatch.setattr("segvote.api.list_pictures", lambda found: [])
-    predict(memory)
+    # Without sub-folders of numbered pictures: of those, a few show whether they are frames of a video.
+    images = f"{memory}/images/without"
+    segvote.predict(f"{memory}/run", images, f"{memory}/out", n_jobs=1, false_positive_rate=RATE)
     for name in ("images", "out/masks", "out/heatmaps"):
         copies = [path for path in find_local_path(f"{memory}/{name}").rglob("*") if path.is_file()]
         assert copies and not any(path.stat().st_size for path in copies)
@@ -255,7 +245,7 @@ def test_pages_of_a_stack_are_images(memory, scenes, tmp_path, run_copy):
     tifffile.imwrite(tmp_path / "stack.tif", pages, photometric="minisblack")
     Store(f"{memory}/images").write("stack.tif", (tmp_path / "stack.tif").read_bytes())
     found = predict(memory, run_copy)
-    assert [one.name for one in found.images if "stack" in one.name] == ["stack#0.tif", "stack#1.tif", "stack#2.tif"]
+    assert [one.name for one in found.images if "stack" in one.name] == ["stack[0].tif", "stack[1].tif", "stack[2].tif"]
     assert len(found) == 15
 
 

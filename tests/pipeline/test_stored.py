@@ -1,7 +1,6 @@
 """Faults of stores and of machines: the same bytes at the end, nothing lost, nothing left out silently."""
 
 import errno
-import importlib
 import json
 import os
 from dataclasses import replace
@@ -99,17 +98,6 @@ def make_failing(verb, choose):
 
 
 # Workers --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def address():
-    distributed = pytest.importorskip("distributed")
-    options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
-    with (
-        importlib.import_module("dask").config.set({"distributed.comm.timeouts.connect": "600s"}),
-        distributed.LocalCluster(n_workers=2, host="127.0.0.1", **options) as started,
-    ):
-        yield started.scheduler_address
 
 
 @pytest.mark.parametrize("size", [1, 5])
