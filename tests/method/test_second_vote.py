@@ -117,7 +117,7 @@ def test_a_vote_is_scored_as_the_formula_says():
         i, j = geometry.edges.T
         crossed = y[i] & (chosen[i] != chosen[j])
         contrast = np.log(min(geometry.contrasts[crossed].mean() / geometry.contrasts[y[i]].mean(), 2))
-        apart = 1 - np.average(vote.inputs.connectivity[chosen], weights=areas[chosen])
+        apart = 1 - np.average(vote.table.connectivity[chosen], weights=areas[chosen])
         scores.append(consistency * mutual**0.5 + 0.2 * contrast + 0.3 * apart)
     assert score_vote(vote) == pytest.approx(max(scores))
 

@@ -2,8 +2,10 @@
 
 import tracemalloc
 
+import faiss
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from segvote.numerics import approximate, neighbours, points, search_neighbours
 
@@ -103,3 +105,18 @@ def test_copies_of_one_vector_are_neighbours_of_each_other(monkeypatch):
     found = search_neighbours(X, X, 3, bags, bags)
     assert (found.squared == 0).all()
     assert (found.indices // 4 == np.arange(2000)[:, None] // 4).all()
+
+
+def test_lists_are_learned_by_one_thread(monkeypatch):
+    """Of 40,000 segments, two threads learn other axes than one, and other neighbours are found."""
+    seen, train = [], faiss.PCAMatrix.train
+
+    def observe(axes, points):
+        seen.extend(pool["num_threads"] for pool in threadpool_info())
+        return train(axes, points)
+
+    monkeypatch.setattr(faiss.PCAMatrix, "train", observe)
+    X = np.random.default_rng(0).random((400, 8)).astype(np.float32)
+    with threadpool_limits(2):
+        approximate.search_approximately(X, X, 5, None, 0.0)
+    assert set(seen) == {1}

@@ -64,7 +64,6 @@ class VoteInputs:
     graph: sparse.csr_matrix  # (n_segments, n_segments) votes of the nearest segments of other bags; rows sum to one
     walk_graph: sparse.csr_matrix  # votes that are walked over: `graph`, except in a second vote
     params: VoteParams
-    connectivity: np.ndarray  # (n_segments,) connection to the image border, in [0, 1]
     image_logits: np.ndarray | None  # (n_images,) of `classify_held_out`; None for too few
 
     @property
@@ -75,7 +74,7 @@ class VoteInputs:
     def measure_prior(self, hypothesis: Hypothesis) -> np.ndarray:
         """(n_segments,) background prior under a hypothesis."""
         border = self.table.prior * measure_border_prior(self.table.border, self.params.border_prior)
-        return border * (1 - hypothesis.connectivity * self.connectivity)
+        return border * (1 - hypothesis.connectivity * self.table.connectivity)
 
 
 @dataclass(frozen=True)

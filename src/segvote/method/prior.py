@@ -7,11 +7,14 @@ without crossing an edge; an object that the border cuts off is not.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
-from segvote.method.table import SegmentTable
+if TYPE_CHECKING:
+    from segvote.method.table import SegmentTable
 
 # Lab contrasts up to this one count as noise.
 FREE_CONTRAST = 3.0

@@ -86,7 +86,7 @@ def score_vote(vote: Vote) -> float:
     for index, (selected, consistency) in enumerate(zip(selections, hypotheses.consistencies, strict=True)):
         others = np.delete(selections, index, axis=0)
         mutual = float(np.mean([measure_overlap(areas, selected, other) for other in others])) if len(others) else 1.0
-        apart = 1 - float(np.average(vote.inputs.connectivity[selected], weights=areas[selected]))
+        apart = 1 - float(np.average(table.connectivity[selected], weights=areas[selected]))
         bonus = value_contrast(table, selected, vote.inputs.params) + APART_WEIGHT * apart
         scores.append(consistency * mutual**0.5 + bonus)
     return max(scores)

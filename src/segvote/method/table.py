@@ -14,11 +14,12 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 from segvote.method.linear import Moments, sum_moments
+from segvote.method.prior import measure_connectivity
 
 # Lab distance at which two adjacent segments count as different.
 CONTRAST_WIDTH = 10.0
 # Properties of a table that are computed once and do not depend on its labels.
-LABEL_FREE = ("offsets", "shares", "moments", "adjacency", "bags", "bag_offsets")
+LABEL_FREE = ("offsets", "shares", "moments", "adjacency", "connectivity", "bags", "bag_offsets")
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,15 @@ class SegmentTable:
     def adjacency(self) -> sparse.csr_matrix:
         """(n_segments, n_segments) weights of adjacent segments, see `weigh_adjacent`."""
         return weigh_adjacent(len(self), self.edges, self.lengths, self.contrasts)
+
+    @cached_property
+    def connectivity(self) -> np.ndarray:
+        """(n_segments,) connection to the image border, in [0, 1), see `measure_connectivity`."""
+        return measure_connectivity(self)
+
+    def prepare(self) -> None:
+        """Compute what a vote reads from the table alone, which takes a part of the time of a neighbour search."""
+        _ = self.adjacency, self.connectivity, self.moments
 
     @cached_property
     def bags(self) -> np.ndarray:

@@ -27,7 +27,6 @@ from segvote.method.hypotheses import (
 )
 from segvote.method.linear import fit_posterior
 from segvote.method.mislabelled import choose_excluded, classify_held_out, measure_suspicion
-from segvote.method.prior import measure_connectivity
 from segvote.method.scorer import Scorer
 from segvote.method.table import SegmentTable
 from segvote.method.threshold import apply_thresholds, select
@@ -78,7 +77,7 @@ class Vote:
 
 def make_inputs(table: SegmentTable, graph: sparse.csr_matrix, params: VoteParams = VoteParams()) -> VoteInputs:
     """What a vote on a table and its graph of `search_graph` is held on."""
-    return VoteInputs(table, graph, graph, params, measure_connectivity(table), classify_held_out(table))
+    return VoteInputs(table, graph, graph, params, classify_held_out(table))
 
 
 def vote(inputs: VoteInputs) -> Vote:

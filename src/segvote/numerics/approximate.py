@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from segvote.numerics.points import Bags, centre_points, keep_nearest, list_blocks, search_in_blocks, split_numbers
+from segvote.numerics.threads import use_one_thread
 
 N_COMPONENTS = 192
 # Bits of a code; components that share one. Of many voters more are nearly alike: from here on each has its own.
@@ -45,6 +46,15 @@ def search_approximately(
     if voters.dtype != np.float32 or queries.dtype != np.float32:
         centre = voters.mean(axis=0, dtype=np.float64)
         queries, voters = centre_points(queries, centre), centre_points(voters, centre)
+    import faiss  # noqa: F401  # a limit is that of the libraries which are loaded
+
+    with use_one_thread():  # while lists are learned, too: their centres are sums
+        return _search_with_lists(queries, voters, k, bags, least_recall)
+
+
+def _search_with_lists(
+    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None, least_recall: float
+) -> tuple[np.ndarray, np.ndarray, float] | None:
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
     true = search_all(queries[rows], voters, k, bags and (bags[0][rows], bags[1]))
     axes, index = _make_lists(voters)

@@ -1,8 +1,10 @@
-"""k-means by faiss, the same for the same points."""
+"""k-means by faiss, the same for the same points on any number of cores."""
 
 from __future__ import annotations
 
 import numpy as np
+
+from segvote.numerics.threads import use_one_thread
 
 N_ROUNDS = 10
 SEED = 1
@@ -20,7 +22,8 @@ def learn_centres(points: np.ndarray, n_clusters: int, n_rounds: int = N_ROUNDS)
         min_points_per_centroid=1,  # fewer than the default is only a warning on stderr
         max_points_per_centroid=len(points),
     )
-    means.train(np.ascontiguousarray(points, np.float32))
+    with use_one_thread():  # sums of several threads are rounded otherwise
+        means.train(np.ascontiguousarray(points, np.float32))
     return np.asarray(means.centroids)
 
 

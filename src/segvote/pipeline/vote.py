@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ from segvote.method.threshold import select
 from segvote.method.vote import Vote, decide_scores, weigh_segments
 from segvote.method.whole_vote import vote_and_judge
 from segvote.numerics import Neighbours, search_neighbours
+from segvote.numerics.threads import call_both
 from segvote.run.record import list_versions
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.selection import Selection
@@ -253,7 +254,11 @@ def fetch_neighbours(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, s
     if not n_neighbors:
         return None
     known = _read(run, _encode_name(bags, settings), len(table))
-    return _search(table, n_neighbors) if known is None else known
+    if known is not None:
+        return known
+    if settings.voter != METHOD:
+        return _search(table, n_neighbors)
+    return call_both(partial(_search, table, n_neighbors), table.prepare, table.X.size)[0]
 
 
 def keep_neighbours(run: RunFolder, bags: Sequence[Bag], settings: Settings, neighbours: Neighbours) -> None:
