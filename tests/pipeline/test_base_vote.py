@@ -45,5 +45,5 @@ def test_its_extents_do_not_grow(base):
 
 def test_other_bag_labels_are_voted_on_by_the_same_voter(base):
     again = base.relabel(base.table.bag_labels)
-    assert again.source is base.source
+    assert again.voter is base.voter
     np.testing.assert_array_equal(again.selection.scores, base.selection.scores)

@@ -26,12 +26,12 @@ from segvote.evaluation.compare import (
 )
 from segvote.evaluation.comparison import Combination
 from segvote.evaluation.evaluate import rank_segments
+from segvote.evaluation.rules import decide_votes
 from segvote.evaluation.segments import measure_ious
 from segvote.evaluation.truth import TruthReader
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.vote import decide_votes
 from segvote.pipeline.workers import Resources
 from segvote.progress import Progress
 from segvote.run.run_folder import RunFolder, make_key

@@ -27,10 +27,12 @@ from segvote.io.stores import find_local_path, name_path_or_uri
 from segvote.method.alternatives import is_rivalled, score_support
 from segvote.numerics import Neighbours
 from segvote.pipeline.adopt import adopt_corrections, list_orphans, list_unapplied
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import RunVote, apply_corrections
 from segvote.pipeline.drawing.choosing import fetch_drawing
 from segvote.pipeline.extract import make_segments_key
 from segvote.pipeline.given_masks import MASKS, GivenMasks, append_masks
+from segvote.pipeline.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.pipeline.lessons import estimate_others
 from segvote.pipeline.looks import choose_look, list_looks
 from segvote.pipeline.model import write_model
@@ -46,7 +48,8 @@ from segvote.pipeline.prepare import (
     list_problems,
 )
 from segvote.pipeline.sample import limit_voters, parse_vote_on, split_bags
-from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, join_frames, keep_neighbours, load_method
+from segvote.pipeline.video.frames import join_frames
+from segvote.pipeline.vote import hold_vote, load_method
 from segvote.pipeline.workers import Resources
 from segvote.pipeline.write import list_lost, list_tasks, renew_problems, write_pictures, write_votes
 from segvote.run.advice import describe_confidence
