@@ -112,7 +112,7 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
 
 def measure_choice(run: Run, folder: Path, found: Evaluation) -> tuple[int, np.ndarray]:
     """The best extent for all images, by CorLoc + mIoU of whole segments, and the overlaps of its drawn masks."""
-    best = max(found.extents, key=lambda one: one.corloc + one.miou).level
+    best = max(found.extents, key=lambda one: one.corloc + one.miou).extent
     if best == run.extent:
         return best, found.ious
     with tempfile.TemporaryDirectory(dir=run.folder.path.parent) as scratch:

@@ -6,7 +6,7 @@ import typer
 
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import INPUT, JOBS, RUN, SEGMENTS, STRICT, option
+from segvote.cli.options import INPUT, JOBS, RUN, SCHEDULER, SEGMENTS, STRICT, option
 from segvote.cli.terminal import show_progress
 
 
@@ -20,8 +20,9 @@ def update(
     segments: str | None = SEGMENTS,
     strict: bool = STRICT,
     jobs: int = JOBS,
+    scheduler: str | None = SCHEDULER,
 ) -> None:
-    """Look again at the two folders of a run and at corrections made since; only new images are segmented.
+    """Update a run to its two folders and its corrections; only new images are segmented.
 
     Put images into the folders or take them out first: the result is that of a fresh run, in a fraction of the time.
     """
@@ -39,6 +40,7 @@ def update(
             without_folder=without_folder,
             segments=segments,
             n_jobs=jobs,
+            scheduler=scheduler,
             strict=strict,
             progress=progress,
         )

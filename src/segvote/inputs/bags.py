@@ -27,6 +27,7 @@ from segvote.io.picture_formats import (
     name_view,
 )
 from segvote.io.video.reading import hash_video
+from segvote.registry import check_known
 from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -141,9 +142,8 @@ def _check_folder(folder: Path) -> None:
 
 def _list_folder(bag_label: str, folder: Path, settings: Settings, lister: Lister) -> list[Bag]:
     """All bags of a folder, sorted by name; a folder without any is an error that names the files there."""
-    for name, value, known in (("pages", settings.pages, PAGES), ("window", settings.window, WINDOWS)):
-        if value not in known:
-            raise BadInputError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+    check_known(settings.pages, PAGES, "pages")
+    check_known(settings.window, WINDOWS, "window")
     paths = split_videos(folder, list_images(folder), settings.frames)
     if not paths:
         raise BadInputError(

@@ -9,6 +9,7 @@ of the vote. Votes are compared by `score_support`, without masks.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +20,7 @@ from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, fit_vote
 from segvote.method.walk import walk_from_seeds
 from segvote.numerics.clusters import find_clusters
+from segvote.numerics.threads import map_in_threads
 
 # Votes of a list, the default included.
 MOST_ALTERNATIVES = 6
@@ -41,7 +43,7 @@ DIFFERENT = 0.2
 def list_alternatives(base: Vote) -> list[Vote]:
     """The vote itself and others that select something else, best supported first; at most `MOST_ALTERNATIVES`."""
     electorate = replace(base.electorate, user_labels=np.full(len(base.table), -1, dtype=np.int8))
-    votes = [_vote_from(base, electorate, seeds) for seeds in find_seeds(electorate)]
+    votes = map_in_threads(partial(_vote_from, base, electorate), find_seeds(electorate), base.inputs.graph.nnz)
     kept = [base]
     for vote in sorted(votes, key=score_support, reverse=True):
         if len(kept) < MOST_ALTERNATIVES and all(measure_likeness(vote, other) <= SAME_THING for other in kept):

@@ -27,10 +27,14 @@ def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr
     """The votes (n, n) of all but the excluded segments (n,) bool; rows sum to one again, or are empty."""
     if not excluded.any():
         return graph
-    votes = graph.data * ~excluded[graph.indices]
+    votes, counts = graph.data * ~excluded[graph.indices], np.diff(graph.indptr)
     left = sparse.csr_matrix((votes, graph.indices, graph.indptr), shape=graph.shape)
     sums = np.asarray(left.sum(axis=1)).ravel()
-    left.data *= np.repeat(np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0), np.diff(graph.indptr))
+    factors = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    if (counts == counts[0]).all():  # as a rule: a product of rows takes a third of the time
+        votes.reshape(len(counts), -1)[:] *= factors[:, None]
+    else:
+        votes *= np.repeat(factors, counts)
     return left
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from segvote.method.consistency import measure_power
 from segvote.method.table import SegmentTable
+from segvote.numerics.threads import use_one_thread
 
 # Suspicion of an image a quarter of the distance between the folders beyond their midpoint, where both are separated
 # fully: .73. With a tenth of three sets misfiled, 24 of 30 such images lie above it, and 2 others.
@@ -87,7 +87,7 @@ def classify_held_out(table: SegmentTable) -> np.ndarray | None:
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, class_weight="balanced", max_iter=2000))
     folds = StratifiedKFold(min(CLASSIFIER_FOLDS, fewest), shuffle=True, random_state=0)
     # One thread: the sums are short, and threads that wait for each other take several times as long.
-    with threadpool_limits(limits=1):
+    with use_one_thread():
         return cross_val_predict(model, means, table.positive, cv=folds, method="decision_function")
 
 

@@ -17,6 +17,8 @@ from segvote.method.linear import Moments, sum_moments
 
 # Lab distance at which two adjacent segments count as different.
 CONTRAST_WIDTH = 10.0
+# Properties of a table that are computed once and do not depend on its labels.
+LABEL_FREE = ("offsets", "shares", "moments", "adjacency", "bags", "bag_offsets")
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,13 @@ class SegmentTable:
 
     def relabel(self, bag_labels: np.ndarray) -> SegmentTable:
         """The same segments with other labels (n_bags,) bool."""
-        return replace(self, positive=np.asarray(bag_labels)[self.image_bags])
+        return self.relabel_images(np.asarray(bag_labels)[self.image_bags])
+
+    def relabel_images(self, positive: np.ndarray) -> SegmentTable:
+        """The same segments with other labels (n_images,) bool; what depends on no label is not computed again."""
+        other = replace(self, positive=positive)
+        other.__dict__.update({name: vars(self)[name] for name in LABEL_FREE if name in vars(self)})
+        return other
 
     def average_by_bag(self, values: np.ndarray) -> np.ndarray:
         """(n_bags,) means over the images of each bag of values (n_images,); the values where each bag is an image."""

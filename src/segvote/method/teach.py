@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from segvote.method.consistency import measure_consistency
-from segvote.method.cross_fit import leave_out_folds
+from segvote.method.cross_fit import Fold, measure_folds
 from segvote.method.hypotheses import Electorate, select_walked
 from segvote.method.inputs import check_user_labels
 from segvote.method.linear import LinearPosterior, fit_labelled
@@ -117,15 +117,16 @@ def score_taught_held_out(base: Vote, taught: Vote, finished: np.ndarray, folds:
 
     As `segvote.method.cross_fit.score_held_out`: a fold is left out of all three opinions, finished or not.
     """
-    table, scores, diagnostics = base.table, np.empty(len(base.table)), base.diagnostics
-    labels = taught.selection.user_labels
-    folds_left = leave_out_folds(base.electorate, diagnostics.hypotheses.best, folds, diagnostics.seeds)
-    for out, graph, selected in folds_left:
-        images = np.zeros(table.n_images, dtype=bool)
+    table, diagnostics, labels = base.table, base.diagnostics, taught.selection.user_labels
+
+    def measure(fold: Fold) -> np.ndarray:
+        out, images = fold.out, np.zeros(table.n_images, dtype=bool)
         images[np.unique(table.images[out])] = True
         left = replace(base.electorate, user_labels=np.where(out, np.int8(-1), labels))
         left = replace(left, excluded_images=left.excluded_images | images)
-        before, _ = fit_scorer(left, selected & ~out)
-        scorer, _ = fit_taught(left, before, selected, np.where(out, np.nan, finished))
-        scores[out] = scorer.sum_evidence(table.X[out], graph[out], table.adjacency[out][:, out])
+        before, _ = fit_scorer(left, fold.selected & ~out)
+        scorer, _ = fit_taught(left, before, fold.selected, np.where(out, np.nan, finished))
+        return scorer.sum_evidence(table.X[out], fold.graph[out], table.adjacency[out][:, out])
+
+    scores = measure_folds(measure, base.electorate, diagnostics.hypotheses.best, folds, diagnostics.seeds)
     return scores - taught.scorer.threshold

@@ -136,9 +136,9 @@ class _Reader:
 def _make_strokes(bag: BagRecord, mask: np.ndarray) -> list[Action]:
     """The actions of an imported mask: a *with* image is finished, a *without* image painted and accepted."""
     if bag.bag_label == WITH:
-        return [make_mask_action("look", bag, 1, mask)]
+        return [make_mask_action("accept", bag, 1, mask)]
     painted = [make_mask_action("paint", bag, value, pixels) for value, pixels in ((0, ~mask), (1, mask))]
-    return [*painted, Action("look", bag.digest, bag.name, 1)]
+    return [*painted, Action("accept", bag.digest, bag.name, 1)]
 
 
 def _list_known(names: Collection[str]) -> dict[str, str]:

@@ -74,7 +74,7 @@ class Predictor:
         try:
             self.table = model.make_table()
             self.source = _restore(model, self.table)
-            self._reach = find_reach(arrays["levels"], arrays["edges"], model.extent).astype(np.float64)
+            self._reach = find_reach(arrays["first_extents"], arrays["edges"], model.extent).astype(np.float64)
             # Distances of the best segments of training images to other images; none where a voter has no graph.
             nearest, excluded = (arrays.get(f"method.{name}", np.empty(0)) for name in ("nearest", "excluded"))
             self.familiar = np.sort(nearest[~excluded.astype(bool)])
@@ -156,7 +156,7 @@ class Predictor:
             if tubes is not None and (tubes >= 0).all():
                 shown = average_tubes(shown, areas, tubes)
                 selected = shown > threshold
-        high = float(shown.max()) if contains else max(float(top), self.threshold)
+        high = None if contains else max(float(top), self.threshold)
         heat = scale_heat(shown, threshold, min(float(low), float(shown.min())), high).astype(np.float32)
         probability = float(self.calibration.measure_probability(scores.max()))
         p_value = float(measure_p_value(np.array([score]), self.calibration.negatives)[0])

@@ -26,7 +26,7 @@ class Row:
 
 
 def format_alternatives(run: Run) -> str:
-    """The strips as HTML, folded where the run is not in doubt or a choice was made; nothing without alternatives."""
+    """The strips as HTML, folded where the confidence is high or a choice was made; nothing without alternatives."""
     try:
         alternatives = read_alternatives(run)
     except SegvoteError as error:

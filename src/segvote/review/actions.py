@@ -148,12 +148,12 @@ class Actions:
 
     def accept(self, bags: Sequence[int], value: bool) -> int:
         """Accept the masks of images as they are shown, or take that back; an accepted *with* image is finished."""
-        return self._append(*(self._make_look(bag, value) for bag in bags))
+        return self._append(*(self._make_acceptance(bag, value) for bag in bags))
 
-    def _make_look(self, bag: int, value: bool) -> Action:
+    def _make_acceptance(self, bag: int, value: bool) -> Action:
         if not value or self.run.bags[self.board.check_bag(bag)].n_frames or not self.board.snapshot.positive[bag]:
-            return self._make_action("look", bag, int(value))
-        return self._make_stroke("look", bag, 1, self.masks.draw_mask(bag))
+            return self._make_action("accept", bag, int(value))
+        return self._make_stroke("accept", bag, 1, self.masks.draw_mask(bag))
 
     def audit(self) -> list[int]:
         """Draw *with* images at random, of those that were not accepted, to be finished one after the other.

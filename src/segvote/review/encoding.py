@@ -64,7 +64,7 @@ CORRECTED_DISCOUNT = 2.5
 
 
 def rank_images(snapshot: Snapshot) -> np.ndarray:
-    """(n_bags,) place in the queue in [0, 1], the most doubtful mask first; accepted images come last.
+    """(n_bags,) place in the queue in [0, 1], the most uncertain mask first; accepted images come last.
 
     Three signs of a wrong mask count the same, by rank among the *with* images: much area close to the threshold,
     neighbours that disagree, and a redrawn mask that differs from its segments. *Without* images follow, the one with

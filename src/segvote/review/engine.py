@@ -144,9 +144,9 @@ class Engine:
         """Propagate the labels of the last state to similar segments; returns the state."""
         with self.voting.lock:
             state = self.board.state
-            voted = self.voting.vote_at_once(state)
-            if voted is not None:
-                self.board.publish(partial(show_votes, voted=voted))
+            run_vote = self.voting.vote_at_once(state)
+            if run_vote is not None:
+                self.board.publish(partial(show_votes, run_vote=run_vote))
                 if self.voting.is_final:
                     self.last_voted = max(self.last_voted, state.last)
         self.tell()
@@ -194,11 +194,11 @@ class Engine:
         """Leave out one finished image; False where all of them are predicted."""
         if not self.voting.is_open or not self.voting.is_final:
             return False
-        voted = self.voting.get_voted()
-        image = next(self._left_out.list_unknown(voted), None)
+        run_vote = self.voting.get_vote()
+        image = next(self._left_out.list_unknown(run_vote), None)
         if image is None:
             return False
-        self._left_out.predict(voted, image)
+        self._left_out.predict(run_vote, image)
         self.tell()
         return True
 
@@ -210,18 +210,18 @@ class Engine:
 
     def _settle(self, state: ReviewState) -> RunVote:
         started = time.perf_counter()
-        voted = self.voting.vote(state)
+        run_vote = self.voting.vote(state)
         if self.last_voted < state.last:
             self._note(step="re-vote", action=state.last, seconds=round(time.perf_counter() - started, 4))
         self._move_similar()
         self.last_voted = max(self.last_voted, state.last)
         self._mark_dirty()  # the first thread draws the masks that changed, and asks for a vote on later actions
         self.tell()
-        return voted
+        return run_vote
 
     def settle(self) -> RunVote:
         """Vote on all actions of the log, those of other processes too; the result is that of `annotate`."""
-        self.voting.get_voted()
+        self.voting.get_vote()
         self.board.catch_up()
         return self._settle(self.board.state)
 
@@ -231,20 +231,20 @@ class Engine:
         """Estimated quality of the images that were not finished; None while none was."""
         if not self.voting.is_open:
             return None
-        return self._left_out.estimate(self.voting.get_voted())
+        return self._left_out.estimate(self.voting.get_vote())
 
     def find_asked(self) -> int:
         """The image that the page asks to finish first; -1 for none."""
         if not self.voting.is_open:
             return -1
-        voted = self.voting.get_voted()
-        if self._asked[0] is not voted.taught:
-            self._asked = (voted.taught, find_first(voted))
+        run_vote = self.voting.get_vote()
+        if self._asked[0] is not run_vote.taught:
+            self._asked = (run_vote.taught, find_first(run_vote))
         return self._asked[1]
 
-    def note_export(self, voted: RunVote, run: Run) -> None:
+    def note_export(self, run_vote: RunVote, run: Run) -> None:
         """Count changes from the files of a run that were just written from a vote."""
-        self.board.note_export(voted.inputs.corrections, run)
+        self.board.note_export(run_vote.inputs.corrections, run)
         self._mark_dirty()
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:

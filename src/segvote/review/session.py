@@ -149,13 +149,13 @@ class Session:
 
     def _describe_lesson(self) -> dict[str, Any]:
         """Finished images: what they changed, the estimate of the others, and the images of an audit that are left."""
-        found, corrections = self.engine.estimate_others(), self.engine.board.corrections
+        estimate, corrections = self.engine.estimate_others(), self.engine.board.corrections
         numbers = {bag.digest: index for index, bag in enumerate(self.run.bags)}
-        left = [numbers[one] for one in corrections.audited if one in numbers and one not in corrections.looked]
+        left = [numbers[one] for one in corrections.audited if one in numbers and one not in corrections.accepted]
         return {
-            "nFinished": found.n_finished if found else 0,
-            "lesson": format_lesson(found) if found else "",
-            "estimate": format_estimate(found) if found else "",
+            "nFinished": estimate.n_finished if estimate else 0,
+            "lesson": format_lesson(estimate) if estimate else "",
+            "estimate": format_estimate(estimate) if estimate else "",
             "audit": left,
             "ask": self.engine.find_asked(),
         }
@@ -165,13 +165,13 @@ class Session:
         return find_duplicates(list_run_bags(self.run, self.engine.board.corrections))
 
     def describe_doctor(self) -> dict[str, Any]:
-        diagnosis = diagnose_run(self.run, self.engine.voting.get_voted(), self._duplicates)
+        diagnosis = diagnose_run(self.run, self.engine.voting.get_vote(), self._duplicates)
         numbers = {bag.name: index for index, bag in enumerate(self.run.bags)}
         flagged = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]
         return {"nImages": len(diagnosis.images), "flagged": flagged[:200]}
 
     def describe_alternatives(self) -> dict[str, Any]:
-        """Letters of the alternatives, and the images by which they are compared; `isAsked` where it is in doubt."""
+        """Letters of the alternatives, and images that compare them; `isAsked` unless the confidence is high."""
         letters = [name_alternative(number) for number in range(len(self.engine.voting.list_selections()))]
         level = self.run.confidence.get("level", "")
         return {
@@ -262,9 +262,9 @@ class Session:
             self._wake_listeners()
 
     def _write_run(self) -> Run:
-        voted = self.engine.settle()
-        written = export_run(voted, progress=self._show_export)
-        self.engine.note_export(voted, written)
+        run_vote = self.engine.settle()
+        written = export_run(run_vote, progress=self._show_export)
+        self.engine.note_export(run_vote, written)
         return written
 
     def _show_export(self, step: str, done: int, total: int) -> None:

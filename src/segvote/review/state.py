@@ -20,8 +20,8 @@ from segvote.run.corrections import Corrections, History
 from segvote.run.run import Run
 from segvote.types import WITH
 
-# Pixels, at the size of the segments, of the canvases that are kept, so that one more stroke on an image is not laid over
-# all others: of a few bytes each, some 500 images of 320 x 240.
+# Pixels, at the size of the segments, of the canvases that are kept, so that one more stroke on an image is not laid
+# over all others: of a few bytes each, some 500 images of 320 x 240.
 MAX_CANVAS_PIXELS = 1 << 25
 # Labels of an image that are kept, so that undo and redo need not find them again.
 N_KEPT_LABELS = 8
@@ -90,13 +90,13 @@ class StateReader:
             painted=painted,
             positive=np.array([bag_label == WITH for bag_label in bag_labels]),
             moved=np.array([one != other for one, other in zip(bag_labels, folders, strict=True)]),
-            accepted=np.array([record.digest in corrections.looked for record in records]),
+            accepted=np.array([record.digest in corrections.accepted for record in records]),
             painted_shares=painted_shares,
             finished=finished,
         )
 
     def _label_bags(self, corrections: Corrections) -> tuple[np.ndarray, ...]:
-        """The arrays of `_labels` for these corrections; bags with the strokes that were read last stay as they were."""
+        """The arrays of `_labels` for these corrections; bags with the strokes that were read last are kept."""
         labels = tuple(one.copy() for one in self._labels)
         user_labels, painted_shares, finished, painted = labels
         for bag, record in enumerate(self.run.bags):
@@ -112,7 +112,7 @@ class StateReader:
         several = self._known.setdefault(bag, deque(maxlen=N_KEPT_LABELS))
         known = next((one for one in reversed(several) if one.strokes == strokes), None)
         if known is None:
-            is_painted = any(stroke.kind in ("paint", "look") for stroke in strokes)
+            is_painted = any(stroke.kind in ("paint", "accept") for stroke in strokes)
             # Any later stroke may change painted pixels.
             painted = strokes[-1].number if is_painted else 0
             known = _BagLabels(strokes, *self._lay_over(bag, strokes), painted)
@@ -141,7 +141,7 @@ def open_snapshot(run: Run) -> Snapshot:
         np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))]),
         np.array([record.bag_label == WITH for record in records]),
         votes["scores"],
-        votes["decisions"],
+        votes["selected"],
         votes["thresholds"],
         np.array([record.uncertainty for record in records]),
         np.array([record.area for record in records]),

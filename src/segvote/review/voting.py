@@ -33,24 +33,24 @@ class Voting:
         self.lock = threading.RLock()
         self.is_final = True
         self._counting = threading.Lock()  # held through a vote, which takes long: one at a time
-        self._voted: RunVote | None = None
+        self._run_vote: RunVote | None = None
 
     def open(self) -> None:
         """Fit the method to the run's segments, or restore it, with the user labels."""
-        voted = vote(reopen(self.run), keep=True)
-        _ = voted.base.similarity.width  # measured now, so that the first correction does not wait for it
+        run_vote = vote(reopen(self.run), keep=True)
+        _ = run_vote.base.similarity.width  # measured now, so that the first correction does not wait for it
         with self.lock:
-            self._voted = voted
+            self._run_vote = run_vote
 
     @property
     def is_open(self) -> bool:
-        return self._voted is not None
+        return self._run_vote is not None
 
-    def get_voted(self) -> RunVote:
+    def get_vote(self) -> RunVote:
         """The last vote."""
-        if self._voted is None:
+        if self._run_vote is None:
             raise BusyRunError("expected a finished vote, but the first one still runs; retry in a few seconds")
-        return self._voted
+        return self._run_vote
 
     def vote_at_once(self, state: ReviewState) -> RunVote | None:
         """Propagate user labels to similar segments, which is quick.
@@ -59,40 +59,40 @@ class Voting:
         the result is that of `vote`.
         """
         with self.lock:
-            voted, now = self.get_voted(), self._open(state)
-            if not np.array_equal(now.table.bag_labels, voted.inputs.table.bag_labels):
+            run_vote, now = self.get_vote(), self._open(state)
+            if not np.array_equal(now.table.bag_labels, run_vote.inputs.table.bag_labels):
                 return None
-            if not _has_same_lessons(now, voted.inputs):
+            if not _has_same_lessons(now, run_vote.inputs):
                 self.is_final = False
                 return None
-            if _has_same_labels(now, voted.inputs):
-                # Actions that change no label, such as an accepted mask, still belong to the files.
-                self._voted = replace(voted, inputs=now)
+            if _has_same_labels(now, run_vote.inputs):
+                # Actions that change no label, such as an extent, still belong to the files.
+                self._run_vote = replace(run_vote, inputs=now)
             else:
                 is_labelled = now.user_labels is not None
                 # Another voter than the method is never refitted.
-                self.is_final = not is_labelled or not voted.base.is_method
-                refitted = voted.refitted if is_labelled else voted.taught
-                self._voted = correct_taught(now, voted.base, voted.taught, refitted)
-            return self._voted
+                self.is_final = not is_labelled or not run_vote.base.is_method
+                refitted = run_vote.refitted if is_labelled else run_vote.taught
+                self._run_vote = correct_taught(now, run_vote.base, run_vote.taught, refitted)
+            return self._run_vote
 
     def vote(self, state: ReviewState) -> RunVote:
         """The vote with the user labels and bag labels of a state; `vote_at_once` can be called meanwhile."""
         with self._counting:
             with self.lock:
-                voted, now = self.get_voted(), self._open(state)
-                is_moved = not np.array_equal(now.table.bag_labels, voted.inputs.table.bag_labels)
-                if self.is_final and not is_moved and _has_same_labels(now, voted.inputs):
-                    self._voted = replace(voted, inputs=now)
-                    return self._voted
-            found = apply_corrections(now, voted.base.relabel(state.user.positive) if is_moved else voted.base)
+                last, now = self.get_vote(), self._open(state)
+                is_moved = not np.array_equal(now.table.bag_labels, last.inputs.table.bag_labels)
+                if self.is_final and not is_moved and _has_same_labels(now, last.inputs):
+                    self._run_vote = replace(last, inputs=now)
+                    return self._run_vote
+            run_vote = apply_corrections(now, last.base.relabel(state.user.positive) if is_moved else last.base)
             with self.lock:
-                self._voted, self.is_final = found, True
-            return found
+                self._run_vote, self.is_final = run_vote, True
+            return run_vote
 
     def _open(self, state: ReviewState) -> RunInputs:
         """The input of a vote with the corrections of a state."""
-        opened, user = self.get_voted().inputs, state.user
+        opened, user = self.get_vote().inputs, state.user
         return replace(
             opened,
             bags=list_run_bags(self.run, state.corrections),
@@ -105,18 +105,18 @@ class Voting:
 
     def list_selections(self) -> np.ndarray:
         """(n_alternatives, n_segments) bool: what each alternative of the last vote selects, before corrections."""
-        base = self.get_voted().base
+        base = self.get_vote().base
         return np.array([one.selection.selected for one in base.alternatives]).reshape(-1, len(base.table))
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
         """Contributions to the score of a segment."""
         with self.lock:
-            return explain_segment(self.get_voted(), bag, segment)
+            return explain_segment(self.get_vote(), bag, segment)
 
 
-def show_votes(snapshot: Snapshot, voted: RunVote) -> Snapshot:
+def show_votes(snapshot: Snapshot, run_vote: RunVote) -> Snapshot:
     """A snapshot with the result of a vote."""
-    result, graph = voted.selection, voted.base.graph
+    result, graph = run_vote.selection, run_vote.base.graph
     return apply_votes(snapshot, result.scores, result.selected, result.thresholds, graph, result.uncertainty)
 
 

@@ -27,7 +27,7 @@ from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 # Incremented when the meaning of an array of a model changes; other versions are refused.
-MODEL_VERSION = 7
+MODEL_VERSION = 8
 ABSENT = "not installed"
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
@@ -69,7 +69,7 @@ class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
     n_frames : int
         Frames of a video; 0 for an image.
     excluded : bool
-        Whether the bag was excluded from the vote: it is *without* and likely mislabelled.
+        Whether the bag was excluded from the vote, because it is likely mislabelled.
     """
 
     name: str
@@ -227,7 +227,7 @@ def make_record(
     problems: Sequence[Problem] = (),
     **fields: Any,
 ) -> RunRecord:
-    """The record of a run by this version; `found` are fields of `RunRecord`."""
+    """The record of a run by this version; `fields` are fields of `RunRecord`."""
     return RunRecord(__version__, list_versions(), inputs, settings.to_dict(), key, complete, bags, problems, **fields)
 
 

@@ -6,7 +6,6 @@ import contextlib
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,9 @@ from msgspec.structs import asdict
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError, SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import measure_box
-from segvote.io.images import hash_file, list_images, read_image, resize_image, resize_labels
+from segvote.io.images import hash_file, list_images, read_image
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
-from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.io.picture_formats import choose_window, split_name
 from segvote.io.stores import fetch_folder, find_local_path, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json
@@ -34,9 +32,9 @@ from segvote.settings import read_settings
 from segvote.types import WITH, Annotation, Part
 
 
-def format_confidence(found: Mapping[str, Any]) -> str:
+def format_confidence(record: Mapping[str, Any]) -> str:
     """The confidence of a record as one line; empty for a voter other than the method."""
-    level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
+    level, reason, advice = (str(record.get(name, "")) for name in ("level", "reason", "advice"))
     return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
 
 
@@ -80,9 +78,6 @@ class Run:
         counts = f"{n_with} with, {len(self) - n_with} without{predicted}"
         return f"<Run {self.folder.path}: {counts}, voter {self.settings.voter}>"
 
-    def _repr_html_(self) -> str:
-        return format_run(self)
-
     @property
     def confidence(self) -> dict[str, Any]:
         """How far to trust the run: ``level`` (high, fair, low), ``reason``, ``advice`` and the figures behind them.
@@ -109,7 +104,7 @@ class Run:
 
     @property
     def extent(self) -> int:
-        """Level of the nested selections that the masks show, from 1 to 6; single images may have another."""
+        """Which of the nested selections the masks show, from 1 to 6; single images may have another."""
         return self.record.extent or self.settings.extent
 
     @property
@@ -129,10 +124,10 @@ class Run:
 
     @cached_property
     def votes(self) -> dict[str, np.ndarray]:
-        """Flat arrays over all segments: scores, votes, weights, decisions; and thresholds per bag."""
+        """Flat arrays over all segments: scores, votes, weights, selected; and thresholds per bag."""
         arrays = read_arrays(self.folder.votes_path)
         lengths = {
-            **dict.fromkeys(("scores", "votes", "weights", "decisions"), self.offsets[-1]),
+            **dict.fromkeys(("scores", "votes", "weights", "selected"), self.offsets[-1]),
             "thresholds": len(self),
         }
         if any(arrays.get(name, np.empty(0)).shape != (length,) for name, length in lengths.items()):
@@ -288,29 +283,3 @@ def _list_sources(folder: Path) -> list[str]:
         root = read_json(folder / "classes.json")["input"]
         return [root] if is_uri(root) else []
     return []
-
-
-# HTML for notebooks ---------------------------------------------------------------------------------------------------
-
-
-N_PICTURES = 8
-PICTURE_SIZE = 160
-
-
-def format_run(run: Run) -> str:
-    """HTML of a finished run: its counts and the masks with the least uncertainty; missing pictures are left out."""
-    chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH]
-    surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
-    pictures = "".join(_format_picture(run, index) for index in surest)
-    counts = f"{len(chosen)} with, {len(run) - len(chosen)} without, voter {run.settings.voter}"
-    return f"<div><p><b>{escape(str(run.folder.path))}</b>: {escape(counts)}</p>{pictures}</div>"
-
-
-def _format_picture(run: Run, index: int) -> str:
-    try:
-        picture = resize_image(run.read_image(index), PICTURE_SIZE)
-        mask = resize_labels(run.read_mask(index), picture.shape[:2])  # type: ignore[arg-type]
-    except (SegvoteError, OSError):
-        return ""
-    source, name = format_data_uri(encode_jpeg(blend_mask(picture, mask))), escape(run.bags[index].name, quote=True)
-    return f'<img src="{source}" alt="{name}" title="{name}" style="margin: 2px">'

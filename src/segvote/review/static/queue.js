@@ -1,4 +1,4 @@
-// The queue: thumbnails with their masks, the most doubtful first.
+// The queue: thumbnails with their masks, the most uncertain first.
 
 import { make } from "./elements.js";
 import { observeThumbs } from "./thumbs.js";
