@@ -7,13 +7,15 @@ of threads changes no result.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import lru_cache
 from threading import Lock
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 # Numbers that all threads of a computation hold together: 256 MB of float64.
 MOST_NUMBERS = 1 << 25
@@ -27,8 +29,7 @@ Other = TypeVar("Other")
 class _Limit:
     """A limit of one thread for matrix products in the whole process, while any caller needs it.
 
-    Of two `threadpool_limits` that overlap, in two threads, the first to end lifts the limit of the other. And each
-    looks through all libraries of the process, which takes milliseconds; entering this one again takes none.
+    Of two `threadpool_limits` that overlap, in two threads, the first to end lifts the limit of the other.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class _Limit:
         with self._lock:
             self._n_callers += 1
             if self._n_callers == 1:
-                self._limits.enter_context(threadpool_limits(1))
+                self._limits.enter_context(_find_libraries(len(sys.modules)).limit(limits=1))
         try:
             yield
         finally:
@@ -47,6 +48,15 @@ class _Limit:
                 self._n_callers -= 1
                 if self._n_callers == 0:
                     self._limits.close()
+
+
+@lru_cache(maxsize=1)
+def _find_libraries(_n_modules: int) -> ThreadpoolController:
+    """The libraries of the process, looked for again once modules were imported: a library comes with its module.
+
+    To look for them takes some milliseconds, where a product may take less.
+    """
+    return ThreadpoolController()
 
 
 _limit = _Limit()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ import numpy as np
 from msgspec.structs import asdict
 
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError, SegvoteError
+from segvote.io.addresses import split_uri
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import measure_box
 from segvote.io.images import hash_file, list_images, read_image
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
+from segvote.io.objects import Store
 from segvote.io.picture_formats import choose_window, split_name
 from segvote.io.stores import fetch_folder, find_local_path, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json
@@ -138,27 +141,43 @@ class Run:
         return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
 
     def find(self, name: str) -> int:
-        """Number of a bag by its name, its file name, or its stem."""
+        """Number of a bag that voted, by its name, its file name, or its stem."""
+        index = self.find_any(name)
+        if index >= len(self):
+            raise BadInputError(
+                f"expected an image that voted; {name!r} was predicted by the vote of {len(self)} others: its mask and "
+                f"heat map are in {self.folder.path}; it votes once it is corrected ({self.format_review()})"
+            )
+        return index
+
+    def format_review(self) -> str:
+        """The command that opens the run for corrections."""
+        return format_command(self.folder.path, "review")
+
+    def find_any(self, name: str) -> int:
+        """Number of a bag, whether it voted or was predicted, by its name, its file name, or its stem."""
         exact = [index for index, bag in enumerate(self.all_bags) if name == bag.name]
         found = exact or [index for index, bag in enumerate(self.all_bags) if name in _list_spellings(bag)]
         if len(found) != 1:
             raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
-        if found[0] >= len(self):
-            raise BadInputError(
-                f"expected an image that voted; {name!r} was predicted by the vote of {len(self)} others: its mask and "
-                f"heat map are in {self.folder.path}; it may vote by `segvote annotate` with a larger --vote-on"
-            )
         return found[0]
 
     def read_scores(self, index: int) -> np.ndarray:
         """(n_segments,) scores of a bag; those of a bag that did not vote are by the model."""
+        return self.read_bag_votes(index)["scores"]
+
+    def read_bag_votes(self, index: int) -> dict[str, np.ndarray]:
+        """Of a bag: scores and selected segments (n_segments,), and thresholds (1,)."""
         if index < len(self):
-            return self.votes["scores"][self.get_slice(index)]
+            part, votes = self.get_slice(index), self.votes
+            own = {name: votes[name][part] for name in ("scores", "selected")}
+            return {**own, "thresholds": votes["thresholds"][index : index + 1]}
         bag = self.all_bags[index]
-        scores = read_arrays(self.folder.scores_path(bag.features))["scores"]
-        if scores.shape != (bag.n_segments,):
+        arrays = read_arrays(self.folder.scores_path(bag.features))
+        lengths = {"scores": bag.n_segments, "selected": bag.n_segments, "thresholds": 1}
+        if any(arrays.get(name, np.empty(0)).shape != (length,) for name, length in lengths.items()):
             raise DamagedFileError(f"{self.folder.path}: scores of {bag.name} do not belong to it; annotate again")
-        return scores
+        return arrays
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
         """Label map, tree and geometry of a bag, as `segvote.pipeline.extract` wrote them."""
@@ -267,12 +286,23 @@ def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[Any]:
     Yields the local folder, or `run` itself if it is not an address.
     """
     with open_folders(outs=[run], progress=progress) as (_, (folder,)):
-        bucket = str(run).split("/")[2] if is_uri(run) else ""
-        for uri in _list_sources(folder) if bucket else ():
-            # An untrusted run must not make this machine read any other address.
-            if uri.startswith(f"{str(run).split('://')[0]}://{bucket}/"):
-                fetch_folder(uri, progress)
+        for uri in _keep_own(run, _list_sources(folder)) if is_uri(run) else ():
+            fetch_folder(uri, progress)
         yield folder
+
+
+def list_stored_sources(run: str) -> list[str]:
+    """Addresses of the images of a run in a store, in the same bucket, by its record there."""
+    data = Store("".join(split_uri(run))).read("run.json") or b"{}"
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+        return _keep_own(run, [one for one in json.loads(data)["inputs"].values() if is_uri(one)])
+    return []
+
+
+def _keep_own(run: str, uris: Sequence[str]) -> list[str]:
+    """Addresses in the bucket of a run: an untrusted run must not make this machine read any other."""
+    protocol, bucket = run.split("://")[0], run.split("/")[2]
+    return [uri for uri in uris if uri.startswith(f"{protocol}://{bucket}/")]
 
 
 def _list_sources(folder: Path) -> list[str]:
