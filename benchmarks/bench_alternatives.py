@@ -31,10 +31,10 @@ from segvote.method.vote import Vote, make_inputs
 from segvote.method.vote import vote as hold_vote
 from segvote.method.whole_vote import vote_and_judge
 from segvote.metrics.overlap import IMAGE_THRESHOLD, measure_iou
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.extent import draw_selection
 from segvote.pipeline.opening import reopen
-from segvote.pipeline.vote import BaseVote
 from segvote.report.tables import format_text
 from segvote.run.alternatives import name_alternative
 from segvote.run.corrections import Corrections

@@ -26,6 +26,7 @@ from segvote.method.left_out import LEVEL, choose_left_out, find_interval, measu
 from segvote.method.table import SegmentTable
 from segvote.method.teach import teach
 from segvote.method.vote import Vote
+from segvote.pipeline.base_vote import MethodVote
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.opening import reopen
 from segvote.run.run import Run
@@ -116,9 +117,9 @@ def measure_first(base: Vote, truths: Truths, n_draws: int) -> dict[str, float]:
 
 def measure_set(folder: Path, out: Path, n_draws: int) -> dict:
     run = Run(out / folder.name)
-    base, truths = vote(reopen(run)).base.source, count_truth(run, folder)
-    assert isinstance(base, Vote)
-    return {**measure_intervals(base, truths, n_draws), "first": measure_first(base, truths, n_draws)}
+    base, truths = vote(reopen(run)).base, count_truth(run, folder)
+    assert isinstance(base, MethodVote)
+    return {**measure_intervals(base.vote, truths, n_draws), "first": measure_first(base.vote, truths, n_draws)}
 
 
 def measure_coverage(rows: list[dict], name: str) -> tuple[float, float]:

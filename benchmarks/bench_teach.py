@@ -39,9 +39,9 @@ from segvote.evaluation.truth import TruthReader, list_truth
 from segvote.method.extents import N_EXTENTS, apply_extents
 from segvote.method.vote import decide_scores
 from segvote.metrics.overlap import IMAGE_THRESHOLD, measure_iou
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import RunVote, vote
 from segvote.pipeline.opening import reopen
-from segvote.pipeline.vote import BaseVote
 from segvote.pipeline.write import WriteTask, draw_task, list_tasks
 from segvote.run.run import Run
 from segvote.selection import Selection

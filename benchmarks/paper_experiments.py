@@ -20,7 +20,7 @@ from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.compare import FINISH, Experiment, Stage, compare_combinations, list_combinations, prepare_stage
 from segvote.evaluation.comparison import Combination, Comparison
 from segvote.evaluation.evaluate import rank_segments
-from segvote.evaluation.rules import decide_by_rules
+from segvote.evaluation.rules import decide_by_rules, decide_votes
 from segvote.evaluation.segments import measure_ious
 from segvote.evaluation.truth import list_truth
 from segvote.io.images import list_images
@@ -28,7 +28,6 @@ from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.graph import stretch
 from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.vote import decide_votes
 from segvote.pipeline.workers import Resources
 from segvote.settings import Settings
 from segvote.voters import METHOD, SYSTEMS, VOTERS

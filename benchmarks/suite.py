@@ -36,8 +36,8 @@ from segvote.method.vote import Vote
 from segvote.method.whole_vote import vote_and_judge
 from segvote.numerics import Neighbours, search_neighbours
 from segvote.pipeline.extent import change_extent
+from segvote.pipeline.knn_cache import fetch_neighbours
 from segvote.pipeline.opening import reopen
-from segvote.pipeline.vote import fetch_neighbours
 from segvote.report.tables import format_text
 from segvote.run.run import Run
 from segvote.settings import Settings

@@ -14,11 +14,12 @@ from segvote.io.images import resize_image, resize_labels
 from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.method.extents import N_EXTENTS
 from segvote.pipeline.alternatives import draw_alternative
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import RunVote, vote
 from segvote.pipeline.explain import SegmentExplanation, explain_segment, find_segment
 from segvote.pipeline.extent import draw_extent
 from segvote.pipeline.opening import RunInputs, reopen
-from segvote.pipeline.vote import BaseVote, hold_vote
+from segvote.pipeline.vote import hold_vote
 from segvote.run.alternatives import name_alternative, read_alternatives
 from segvote.run.record import BagRecord
 from segvote.run.run import Run

@@ -1,4 +1,4 @@
-"""The vote of another voter than the method: a selection, without graph, excluded images or refits."""
+"""Outcomes of a vote: of the method, and of another voter, without graph, excluded images or refits."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,45 @@ from segvote.settings import Settings
 
 
 @pytest.fixture(scope="module")
-def base():
+def table():
     rng = np.random.default_rng(0)
     images = np.repeat(np.arange(12), 8)
     X = rng.normal(0, 0.1, (96, 4))
     X[(images < 6) & (np.arange(96) % 8 == 0)] += [3, 0, 0, 0]
-    table = make_table(X.astype(np.float32), np.arange(12) < 6, images)
+    return make_table(X.astype(np.float32), np.arange(12) < 6, images)
+
+
+@pytest.fixture(scope="module")
+def base(table):
     return hold_vote(table, Settings(voter="negmin"))
+
+
+@pytest.fixture(scope="module")
+def of_method(table):
+    return hold_vote(table, Settings())
+
+
+def test_a_vote_that_nothing_changes_stays_the_same_object(base, of_method):
+    for one in (base, of_method):
+        assert one.refit(None) is one and one.teach(None) is one and one.choose(0) is one
+    assert base.choose(1) is base and base.teach(np.full(96, np.nan)) is base
+
+
+def test_an_alternative_of_the_method_is_a_vote_of_its_own(of_method):
+    chosen = of_method.choose(1)
+    assert of_method.is_method and chosen.vote is of_method.alternatives[1]
+    assert chosen.selection is chosen.vote.selection and chosen.alternatives == of_method.alternatives
+
+
+def test_the_explanation_is_that_of_what_voted(base, of_method):
+    assert base.explain(9).score == base.voter.explain(9).score
+    assert of_method.explain(9).score == pytest.approx(of_method.selection.unsmoothed[9])
+
+
+def test_the_method_votes_again_with_other_bag_labels(of_method):
+    again = of_method.relabel(of_method.table.bag_labels)
+    assert again.graph is of_method.graph and again.recall == of_method.recall
+    np.testing.assert_array_equal(again.selection.scores, of_method.selection.scores)
 
 
 def test_another_voter_has_no_graph_and_excludes_nothing(base):
@@ -45,5 +77,5 @@ def test_its_extents_do_not_grow(base):
 
 def test_other_bag_labels_are_voted_on_by_the_same_voter(base):
     again = base.relabel(base.table.bag_labels)
-    assert again.source is base.source
+    assert again.voter is base.voter
     np.testing.assert_array_equal(again.selection.scores, base.selection.scores)

@@ -12,9 +12,9 @@ from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.imports import read_any
 from segvote.method.correct import propagate
+from segvote.pipeline.base_vote import MethodVote
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.opening import reopen
-from segvote.pipeline.vote import BaseVote
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
 from segvote.review.voting import Voting
@@ -74,14 +74,14 @@ def test_amounts_of_corrections_are_what_they_changed(engine):
 
 def test_a_click_is_answered_while_another_is_voted_on(engine, run, monkeypatch):
     first = wait_for(engine, 0)
-    begun, released, refit = threading.Event(), threading.Event(), BaseVote.refit
+    begun, released, refit = threading.Event(), threading.Event(), MethodVote.refit
 
     def refit_later(*arguments):
         begun.set()
         assert released.wait(PATIENCE_SECONDS)
         return refit(*arguments)
 
-    monkeypatch.setattr(BaseVote, "refit", refit_later)
+    monkeypatch.setattr(MethodVote, "refit", refit_later)
     one, other = (int(np.argmax(first.scores[first.get_slice(bag)])) for bag in (0, 1))
     engine.actions.set_segments(0, [one], 0)
     assert begun.wait(PATIENCE_SECONDS)

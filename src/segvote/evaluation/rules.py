@@ -14,7 +14,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from segvote.method.table import SegmentTable, smooth_along, weigh_adjacent
-from segvote.pipeline.vote import decide_votes
+from segvote.method.threshold import select
+from segvote.pipeline.video.frames import measure_shifts
 from segvote.settings import Settings
 
 RULES = ("common", "own", "printed", "matched")
@@ -37,6 +38,15 @@ def decide_by_rules(
         "matched": _select_count(table, votes, n_matched),
     }
     return scores, thresholds, selections
+
+
+def decide_votes(
+    table: SegmentTable, votes: np.ndarray, settings: Settings
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores (n_segments,), thresholds (n_bags,) and selection (n_segments,) of votes counted elsewhere."""
+    scores = table.smooth(np.asarray(votes, dtype=np.float64), settings.smoothing)
+    selected, thresholds = select(table, scores, settings.decision)
+    return scores + measure_shifts(table, thresholds), table.average_by_bag(thresholds), selected
 
 
 def vote_twice(table: SegmentTable, votes: np.ndarray, share: float) -> np.ndarray:

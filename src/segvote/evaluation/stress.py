@@ -24,10 +24,10 @@ from segvote.evaluation.compare import (
     share_settings,
 )
 from segvote.evaluation.evaluate import rank_segments
+from segvote.evaluation.rules import decide_votes
 from segvote.evaluation.segments import measure_ious
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
-from segvote.pipeline.vote import decide_votes
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.settings import Settings
 from segvote.voters import keeps_lengths

@@ -1,4 +1,4 @@
-"""Images that are likely in the wrong folder, by evidence they had no part in, and near-duplicates across folders.
+"""Images that are likely in the wrong folder, by scores that leave them out, and near-duplicates across folders.
 
 Images are suspected in two ways that err differently: by the votes of other images for their best segments, and by a
 classifier of whole images that never saw the one it judges.

@@ -70,7 +70,7 @@ class Vote:
         return weigh_segments(self.table, self.selection, self.scorer.compute_soft_labels(self.selection.scores))
 
     def score_held_out(self, folds: np.ndarray | None = None) -> np.ndarray:
-        """(n_segments,) scores before smoothing, each from a vote without its image, see `cross_fit.score_held_out`."""
+        """(n_segments,) scores before smoothing, each from a vote that leaves its image out, see `cross_fit`."""
         best, seeds = self.diagnostics.hypotheses.best, self.diagnostics.seeds
         return score_held_out(self.electorate, best, folds, seeds) - self.scorer.threshold
 

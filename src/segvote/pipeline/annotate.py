@@ -23,8 +23,10 @@ from segvote.io.own_folders import refuse_inside
 from segvote.io.stores import name_path_or_uri
 from segvote.numerics import Neighbours
 from segvote.pipeline.adopt import prepare_corrections
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import RunVote, apply_corrections
 from segvote.pipeline.given_masks import MASKS, GivenMasks, append_masks
+from segvote.pipeline.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.pipeline.looks import choose_look, list_looks
 from segvote.pipeline.opening import open_folder
 from segvote.pipeline.prepare import (
@@ -37,7 +39,7 @@ from segvote.pipeline.prepare import (
     list_problems,
 )
 from segvote.pipeline.sample import limit_voters, parse_vote_on, split_bags
-from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, keep_neighbours, load_method
+from segvote.pipeline.vote import hold_vote, load_method
 from segvote.pipeline.workers import Resources
 from segvote.pipeline.write_run import is_done, write_run
 from segvote.run.corrections import Corrections, make_result_key

@@ -36,6 +36,7 @@ from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
 from segvote.pipeline.adopt import prepare_corrections
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import RunVote, apply_corrections
 from segvote.pipeline.looks import list_looks
 from segvote.pipeline.objects import divide_parts
@@ -44,7 +45,7 @@ from segvote.pipeline.prepare import check_names, check_strict, extract_bags, ke
 from segvote.pipeline.sample import parse_vote_on
 from segvote.pipeline.strokes import Canvas
 from segvote.pipeline.table import gather_table
-from segvote.pipeline.vote import BaseVote, hold_vote
+from segvote.pipeline.vote import hold_vote
 from segvote.pipeline.workers import Resources
 from segvote.pipeline.write_run import is_done, write_run
 from segvote.progress import count_along

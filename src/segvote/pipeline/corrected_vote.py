@@ -9,9 +9,12 @@ import numpy as np
 
 from segvote.method.correct import Correction
 from segvote.method.extents import Extents, apply_extents
+from segvote.pipeline.base_vote import BaseVote
+from segvote.pipeline.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.pipeline.opening import RunInputs
+from segvote.pipeline.video.frames import join_frames
 from segvote.pipeline.video.tubes import decide_tubes
-from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, join_frames, keep_neighbours
+from segvote.pipeline.vote import hold_vote
 from segvote.selection import Selection
 
 

@@ -23,12 +23,13 @@ from segvote.io.images import read_image
 from segvote.io.names import make_plain
 from segvote.method.confidence import Confidence
 from segvote.method.mislabelled import LIKELY
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import RunVote, vote
 from segvote.pipeline.looks import choose_look, list_looks
 from segvote.pipeline.opening import open_folder, reopen
 from segvote.pipeline.prepare import check_names, extract_bags, keep_good, keep_readable
 from segvote.pipeline.sample import list_left_out
-from segvote.pipeline.vote import BaseVote, hold_vote
+from segvote.pipeline.vote import hold_vote
 from segvote.pipeline.workers import Resources
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.advice import describe_confidence

@@ -9,7 +9,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.names import make_plain
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Explanation, Vote, explain_vote
+from segvote.method.vote import Explanation
 from segvote.pipeline.corrected_vote import RunVote
 from segvote.run.run import Run
 
@@ -84,8 +84,7 @@ def explain_segment(run_vote: RunVote, bag: int, segment: int) -> SegmentExplana
 def _explain_votes(run_vote: RunVote, bag: int, segment: int) -> Explanation:
     """The votes for a segment: of the base where corrections turned nothing in its bag, else of the refitted vote."""
     kept = run_vote.inputs.table.average_by_bag(run_vote.correction.kept)[bag] == 1
-    source = (run_vote.base if kept else run_vote.refitted).source
-    return explain_vote(source, segment) if isinstance(source, Vote) else source.explain(segment)
+    return (run_vote.base if kept else run_vote.refitted).explain(segment)
 
 
 def _list_lines(kind: str, table: SegmentTable, voters: np.ndarray, amounts: np.ndarray) -> list[VoteLine]:

@@ -18,6 +18,7 @@ from segvote.masks import Drawing, Superpixels, scale_heat
 from segvote.masks.lines import LINE_SIZE
 from segvote.masks.pieces import find_typical, measure_pieces
 from segvote.method.extents import apply_extents
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.contrast_prior import measure_image, prefer_contrast
 from segvote.pipeline.drawing.choosing import name_refiner
 from segvote.pipeline.drawing.images import draw_image
@@ -25,7 +26,7 @@ from segvote.pipeline.extract import extract_image, segment_image
 from segvote.pipeline.looks import choose_look, list_looks
 from segvote.pipeline.prepare import check_names
 from segvote.pipeline.table import build_table
-from segvote.pipeline.vote import BaseVote, hold_vote
+from segvote.pipeline.vote import hold_vote
 from segvote.pipeline.workers import Resources, run_on_all
 from segvote.selection import Selection
 from segvote.settings import CONTRAST, Settings

@@ -8,8 +8,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from segvote.method.left_out import FEWEST, choose_left_out, find_interval, predict_left_out
+from segvote.pipeline.base_vote import Lesson
 from segvote.pipeline.corrected_vote import RunVote
-from segvote.pipeline.vote import Lesson
 from segvote.run.estimate import ExpectedIoU
 
 

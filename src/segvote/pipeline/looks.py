@@ -15,7 +15,7 @@ from typing import TypeVar
 from segvote.errors import BadInputError
 from segvote.features import FeatureExtractor
 from segvote.method.confidence import UNSURE, Confidence
-from segvote.pipeline.vote import BaseVote
+from segvote.pipeline.base_vote import BaseVote
 from segvote.settings import CONTRAST, DETAILS, Settings
 from segvote.voters import METHOD
 

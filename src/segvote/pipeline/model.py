@@ -20,9 +20,8 @@ from segvote.masks import Drawing
 from segvote.method.cross_fit import make_folds
 from segvote.method.prior import measure_border_prior
 from segvote.method.table import Geometry, SegmentTable, make_table
-from segvote.method.vote import Vote
+from segvote.pipeline.base_vote import BaseVote, MethodVote
 from segvote.pipeline.corrected_vote import RunVote
-from segvote.pipeline.vote import BaseVote
 from segvote.run.model_file import add_prefix, read_model_file, select_arrays, write_model_file
 from segvote.run.run_folder import read_drawing
 from segvote.selection import DEFAULT_EXTENT
@@ -61,9 +60,9 @@ def write_model(run_vote: RunVote, extent: int) -> None:
 
 def _pack_vote(base: BaseVote) -> dict[str, np.ndarray]:
     """The state of the method that scores unseen segments; nothing for another voter, which is fitted again."""
-    vote = base.source
-    if not isinstance(vote, Vote):
+    if not isinstance(base, MethodVote):
         return {}
+    vote = base.vote
     table, scorer = vote.table, vote.scorer
     held_out = table.smooth(base.score_held_out(make_folds(table, N_FOLDS)), vote.inputs.params.smoothing)
     distances = measure_nearest(table.X, table.X, vote.inputs.graph)

@@ -14,12 +14,13 @@ from segvote.io.arrays import write_arrays
 from segvote.masks import Drawing
 from segvote.method.alternatives import is_rivalled, score_support
 from segvote.pipeline.adopt import list_unapplied
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import RunVote
 from segvote.pipeline.drawing.choosing import fetch_drawing
 from segvote.pipeline.lessons import estimate_others
 from segvote.pipeline.model import write_model
 from segvote.pipeline.others import Others
-from segvote.pipeline.vote import BaseVote, join_frames
+from segvote.pipeline.video.frames import join_frames
 from segvote.pipeline.workers import Resources
 from segvote.pipeline.write import WriteTask, list_lost, list_tasks, renew_problems, write_pictures, write_votes
 from segvote.run.advice import describe_confidence

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
+from segvote.pipeline.base_vote import BaseVote
 from segvote.pipeline.corrected_vote import RunVote
 from segvote.pipeline.explain import SegmentExplanation
 from segvote.pipeline.lessons import LeftOutImages
-from segvote.pipeline.vote import BaseVote
 from segvote.review.actions import Actions
 from segvote.review.board import Board
 from segvote.review.current_masks import CurrentMasks
