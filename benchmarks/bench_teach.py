@@ -130,7 +130,7 @@ def classify(base: BaseVote, finished: np.ndarray, make: Callable, is_decided: b
         return decide_scores(table, scores, base.params)
     selected = (scores > 0) & table.is_candidate
     thresholds = np.zeros_like(base.selection.thresholds)
-    return replace(base.selection, scores=scores, votes=scores, selected=selected, thresholds=thresholds)
+    return replace(base.selection, scores=scores, unsmoothed=scores, selected=selected, thresholds=thresholds)
 
 
 def make_logistic() -> LogisticRegression:

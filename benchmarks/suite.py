@@ -31,9 +31,9 @@ from segvote.evaluation.segments import CountedTruth, count_image, find_run_trut
 from segvote.evaluation.truth import list_truth
 from segvote.method.confidence import Confidence
 from segvote.method.graph import N_NEIGHBORS
-from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.vote import Vote
+from segvote.method.whole_vote import vote_and_judge
 from segvote.numerics import Neighbours, search_neighbours
 from segvote.pipeline.extent import change_extent
 from segvote.pipeline.opening import reopen

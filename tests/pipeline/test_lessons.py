@@ -15,7 +15,7 @@ from segvote.pipeline.opening import reopen
 from segvote.pipeline.update import update_run
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import replay
-from segvote.run.estimate import Estimate, format_estimate, format_lesson
+from segvote.run.estimate import ExpectedIoU, format_estimate, format_lesson
 from segvote.run.run import Run
 
 
@@ -98,13 +98,13 @@ def test_undo_takes_an_audit_back():
 
 
 def test_the_lines_say_what_is_known():
-    assert format_lesson(Estimate(1)).startswith("1 finished image: applied to all")
-    assert format_lesson(Estimate(2)) == "2 finished images: applied to all."  # not predicted yet
-    two = Estimate(2, 2, 0.38, 0.58)
+    assert format_lesson(ExpectedIoU(1)).startswith("1 finished image: applied to all")
+    assert format_lesson(ExpectedIoU(2)) == "2 finished images: applied to all."  # not predicted yet
+    two = ExpectedIoU(2, 2, 0.38, 0.58)
     assert format_lesson(two) == (
         "2 finished images: left out, they are predicted with IoU .58, before .38. Applied to all."
     )
-    six = Estimate(6, 6, 0.6, 0.74, 0.66, 0.81, random=True)
+    six = ExpectedIoU(6, 6, 0.6, 0.74, 0.66, 0.81, random=True)
     assert format_estimate(six) == (
         "expected IoU of the other images .74 (.66 to .81, 6 finished images drawn at random)"
     )

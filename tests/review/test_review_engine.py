@@ -11,7 +11,7 @@ from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.imports import read_any
-from segvote.method.teach import propagate
+from segvote.method.correct import propagate
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.opening import reopen
 from segvote.pipeline.vote import BaseVote

@@ -35,7 +35,7 @@ from segvote.io.picture_formats import PAGES, WINDOWS
 from segvote.masks import OBJECTS, WAYS
 from segvote.method.extents import N_EXTENTS
 from segvote.method.threshold import DECISIONS
-from segvote.run.alternatives import DOUBTFUL, name_alternative, parse_alternative, read_alternatives
+from segvote.run.alternatives import ASKED_LEVELS, name_alternative, parse_alternative, read_alternatives
 from segvote.run.run import Run, format_command
 from segvote.segmentation import SEGMENTERS
 from segvote.settings import DETAILS, Settings
@@ -250,7 +250,7 @@ def ask_which(run: Run) -> str:
     if run.alternative:
         letter = name_alternative(run.alternative)
         return f"shows    {letter}, as chosen; the default: {format_command(path, 'choose', 'A')}"
-    if run.confidence.get("level") not in DOUBTFUL or len(read_alternatives(run)) < 2:
+    if run.confidence.get("level") not in ASKED_LEVELS or len(read_alternatives(run)) < 2:
         return ""
     return f"Is it one of these? See report.html, then, for B: {format_command(path, 'choose', 'B')}"
 

@@ -214,7 +214,7 @@ def count_votes(table: SegmentTable, settings: Settings) -> tuple[np.ndarray, fl
         base = hold_vote(table, settings)
         seconds = time.process_time() - started
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
-    votes = np.asarray(base.selection.votes, dtype=np.float64)
+    votes = np.asarray(base.selection.unsmoothed, dtype=np.float64)
     if not np.isfinite(votes).all():
         raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
     return votes, seconds, list(dict.fromkeys(notes))

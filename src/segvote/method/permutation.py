@@ -5,7 +5,7 @@ Walks of a few rounds and one re-vote are held for all labellings alike, as the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def shuffle_labels(table: SegmentTable, n_shuffles: int) -> np.ndarray:
 def _measure_labellings(vote: Vote, labels: np.ndarray, hypothesis: Hypothesis) -> np.ndarray:
     """(n_labellings,) self-consistency of the selections of one hypothesis, by labels (n_images, n_labellings)."""
     table, graph, part = vote.table, vote.inputs.graph, vote.inputs.params.smoothing
-    tables = [replace(table, positive=column) for column in labels.T]
+    tables = [table.relabel_images(column) for column in labels.T]
     # In single precision: the graph, which is the largest array, is read once for all labellings.
     prior = vote.electorate.measure_prior(hypothesis).astype(np.float32)
     votes = walk(table, graph.astype(np.float32), prior, labels[table.images], hypothesis.balance, N_SHUFFLED_STEPS)

@@ -93,13 +93,13 @@ def make_run_selection(
     scores: np.ndarray,
     selected: np.ndarray,
     thresholds: np.ndarray,
-    votes: np.ndarray,
+    unsmoothed: np.ndarray,
     user_labels: np.ndarray | None = None,
 ) -> Selection:
     """The selection of a run at the default extent; thresholds are (n_bags,), the other arrays (n_segments,)."""
     return Selection(
         offsets=run.offsets,
-        votes=votes,
+        unsmoothed=unsmoothed,
         scores=scores,
         selected=selected,
         user_labels=make_unknown_labels(len(scores)) if user_labels is None else user_labels,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from segvote.method.left_out import FEWEST, choose_left_out, find_interval, predict_left_out
 from segvote.pipeline.corrected_vote import RunVote
 from segvote.pipeline.vote import Lesson
-from segvote.run.estimate import Estimate
+from segvote.run.estimate import ExpectedIoU
 
 
 class LeftOutImages:
@@ -36,7 +36,7 @@ class LeftOutImages:
         assert lesson is not None
         self._known[1][image] = predict_left_out(lesson.before, lesson.finished, image)
 
-    def estimate(self, run_vote: RunVote) -> Estimate | None:
+    def estimate(self, run_vote: RunVote) -> ExpectedIoU | None:
         """What is known by the images predicted so far; None where no image was finished."""
         lesson = run_vote.taught.lesson
         if lesson is None:
@@ -45,9 +45,9 @@ class LeftOutImages:
         n_finished = len(np.unique(run_vote.inputs.table.images[~np.isnan(lesson.finished)]))
         images = [image for image in _choose(run_vote).tolist() if image in known]
         if lesson is not last or not images:
-            return Estimate(n_finished)
+            return ExpectedIoU(n_finished)
         before, after = np.array([known[image] for image in images]).T
-        estimate = Estimate(n_finished, len(images), round(float(before.mean()), 4), round(float(after.mean()), 4))
+        estimate = ExpectedIoU(n_finished, len(images), round(float(before.mean()), 4), round(float(after.mean()), 4))
         if len(after) < FEWEST:
             return estimate
         low, high = (round(one, 4) for one in find_interval(after))
@@ -70,7 +70,7 @@ def find_first(run_vote: RunVote) -> int:
     return int(offered[np.argmin(((means - means.mean(axis=0)) ** 2).sum(axis=1))])
 
 
-def estimate_others(run_vote: RunVote) -> Estimate | None:
+def estimate_others(run_vote: RunVote) -> ExpectedIoU | None:
     """The estimate of a vote; None where no image was finished."""
     left_out = LeftOutImages()
     for image in left_out.list_unknown(run_vote):

@@ -35,7 +35,7 @@ class RunInputs:
     standardiser: Standardiser  # scale of their features
     corrections: Corrections
     user_labels: np.ndarray | None  # (n_segments,) int8 of the corrections
-    painted_shares: np.ndarray | None  # (n_segments,) painted, see `segvote.method.teach.correct`
+    painted_shares: np.ndarray | None  # (n_segments,) painted, see `segvote.method.correct.correct`
     finished: np.ndarray | None  # (n_segments,) of finished images, see `segvote.method.teach.teach`
     tubes: np.ndarray | None = None  # (n_segments,) supervoxel of each segment; None without any
     others: Sequence[Bag] = ()  # that do not vote and are predicted

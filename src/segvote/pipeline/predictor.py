@@ -123,7 +123,7 @@ class Predictor:
         votes, shares, distances = np.array([np.nan]), np.zeros(len(X)), np.zeros(len(X))
         is_finite = bool(np.isfinite(X).all())
         if is_finite and isinstance(self.source, Scorer):
-            graph = self.source.link(X)
+            graph = self.source.build_graph(X)
             votes = self.source.score(X, graph, table.adjacency)
             shares, distances = graph @ self._reach, measure_nearest(X, self.source.X, graph)
         elif is_finite and not isinstance(self.source, Scorer):
@@ -247,7 +247,7 @@ def calibrate(model: Model, table: SegmentTable) -> Calibration:
     scores = arrays.get("method.held_out")
     if scores is None:
         votes = score_by_refits(model.settings, table, arrays["prior"], arrays["user_labels"])
-        scores = table.find_best(table.smooth(votes, make_params(model.settings).smoothing))
+        scores = table.max_by_image(table.smooth(votes, make_params(model.settings).smoothing))
     marked = np.zeros(table.n_images, dtype=bool)
     marked[table.images[arrays["user_labels"] == 1]] = True
     return fit_calibration(scores, table.positive | marked)

@@ -92,7 +92,7 @@ def write_run(
         # Other extents are written from these without a vote.
         write_arrays(run.extents_path, False, **vars(run_vote.extents), scores=run_vote.correction.selection.scores)
         write_alternatives(run, pack_alternatives(run_vote.base))
-        write_votes(run, selection, run_vote.default.votes, run_vote.weights)
+        write_votes(run, selection, run_vote.default.unsmoothed, run_vote.weights)
         areas, more = opened.table.areas, (run_vote.excluded, corrections, opened.others)
         tasks = list_tasks(bags, areas, selection, *more)
         # By the default extent: the same for every extent that is chosen.

@@ -33,7 +33,7 @@ from segvote.review.state import ReviewState
 from segvote.review.vote_thread import VoteThread
 from segvote.review.voting import Voting, show_votes
 from segvote.run.correction_log import CorrectionLog
-from segvote.run.estimate import Estimate
+from segvote.run.estimate import ExpectedIoU
 from segvote.run.run import Run
 
 # How long an action waits for another process that writes to the log; the page shows the error and can try again.
@@ -227,7 +227,7 @@ class Engine:
 
     # Questions of the page.
 
-    def estimate_others(self) -> Estimate | None:
+    def estimate_others(self) -> ExpectedIoU | None:
         """Estimated quality of the images that were not finished; None while none was."""
         if not self.voting.is_open:
             return None

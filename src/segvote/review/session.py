@@ -28,7 +28,7 @@ from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
 from segvote.review.messages import ACTIONS, ExportFormat, Message, TakeBack, read_message
 from segvote.review.pictures import Pictures
-from segvote.run.alternatives import DOUBTFUL, check_alternative, name_alternative
+from segvote.run.alternatives import ASKED_LEVELS, check_alternative, name_alternative
 from segvote.run.estimate import format_estimate, format_lesson
 from segvote.run.run import Run
 
@@ -174,7 +174,11 @@ class Session:
         """Letters of the alternatives, and images that compare them; `isAsked` unless the confidence is high."""
         letters = [name_alternative(number) for number in range(len(self.engine.voting.list_selections()))]
         level = self.run.confidence.get("level", "")
-        return {"letters": letters, "bags": choose_images(self.run), "isAsked": level in DOUBTFUL and len(letters) > 1}
+        return {
+            "letters": letters,
+            "bags": choose_images(self.run),
+            "isAsked": level in ASKED_LEVELS and len(letters) > 1,
+        }
 
     def embed(self, bag: int) -> dict[str, Any]:
         """Prepare the model click on an image; answers when it is ready."""

@@ -15,8 +15,8 @@ from segvote.io.arrays import read_arrays, write_arrays
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 
-# Levels of confidence at which a person is asked which of the alternatives it is.
-DOUBTFUL = ("low", "fair")
+# Confidence levels at which the user is asked to choose an alternative.
+ASKED_LEVELS = ("low", "fair")
 NAMES = {"selected", "scores", "thresholds", "support"}
 
 

@@ -22,7 +22,7 @@ from segvote.inputs.bags import Problem
 from segvote.io.names import check_name, is_path_name
 from segvote.io.stores import find_local_path, is_uri, name_path_or_uri
 from segvote.io.tables import Count, Finite, Size, Whole
-from segvote.run.estimate import Estimate
+from segvote.run.estimate import ExpectedIoU
 from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -160,7 +160,7 @@ class RunRecord(Struct, frozen=True, omit_defaults=True):
     confidence: dict[str, Any] = {}
     extent: Whole = 0
     alternative: Count = 0  # that the masks show, 0: the vote itself
-    estimate: Estimate | None = None  # of the images that were not finished
+    estimate: ExpectedIoU | None = None  # of the images that were not finished
     corrections: Key = ""  # `Corrections.digest` that the masks follow
     n_actions: Count = 0  # number of the last action of the log among them
     vote_on: Count = 0  # how many bags were to vote, 0: all

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
 from segvote.numerics import search_neighbours, sum_kernel
 from segvote.numerics.spread import spread_evenly
+from segvote.numerics.threads import use_one_thread
 from segvote.voters.base import Segments
 from segvote.voters.kernel_votes import average_kernels, choose_bandwidth
 
@@ -156,7 +156,7 @@ def measure_squared(X: np.ndarray) -> np.ndarray:
     """(n, n) float32 squared distances; centred first, because small norms lose fewer digits in the product."""
     centred = (X - X.mean(axis=0, dtype=np.float64)).astype(np.float32)
     norms = np.einsum("ij,ij->i", centred, centred)
-    with threadpool_limits(1):  # the rounding of a product depends on how many threads share it
+    with use_one_thread():  # the rounding of a product depends on how many threads share it
         squared = -2 * (centred @ centred.T)
     squared += norms[:, None]
     squared += norms

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
 from segvote.numerics.spread import spread_evenly
+from segvote.numerics.threads import use_one_thread
 from segvote.voters.bags import Bags, BagVoter, Standard
 
 # Squared distances are kept in this range: beyond, a probability is 0 or 1 to the last digit and has no logarithm.
@@ -127,7 +127,7 @@ def climb_all(bags: Bags, n_starts: int, climb_from: Callable[[np.ndarray, BagLo
     scale = np.full(bags.X.shape[1], bags.X.shape[1] ** -0.5)
     thetas = np.array([np.concatenate([bags.X[row], scale]) for row in candidates])
     loss = BagLoss(bags)
-    with threadpool_limits(1):  # the rounding of a product depends on how many threads share it
+    with use_one_thread():  # the rounding of a product depends on how many threads share it
         order = np.argsort(loss.measure(thetas), kind="stable")
         return [climb_from(theta, loss) for theta in thetas[order[:n_starts]]]
 
