@@ -3,10 +3,14 @@
 import os
 import subprocess
 import sys
+import types
+from time import sleep
 
 import pytest
+from threadpoolctl import ThreadpoolController
 
-from segvote.numerics.threads import map_in_threads
+from segvote.numerics import threads
+from segvote.numerics.threads import MOST_NUMBERS, call_both, map_in_threads, use_one_thread
 
 # In a process of its own: the tests run with one thread for each product anyway.
 OVERLAP = """
@@ -57,6 +61,39 @@ def test_an_error_in_a_thread_comes_out():
 
 def test_the_first_to_end_does_not_lift_the_limit_of_another():
     """Two limits of threadpoolctl that overlap, in two threads, would lift each other."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
-    run = subprocess.run([sys.executable, "-c", OVERLAP], env=os.environ | threads, capture_output=True, text=True)
+    two = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
+    run = subprocess.run([sys.executable, "-c", OVERLAP], env=os.environ | two, capture_output=True, text=True)
     assert run.stdout == "after an error True\nwhile one is left True\n", run.stderr
+
+
+@pytest.mark.parametrize("n_numbers", [0, MOST_NUMBERS])
+def test_both_results_come_whether_at_once_or_in_turn(n_numbers):
+    assert call_both(lambda: 1, lambda: "two", n_numbers) == (1, "two")
+
+
+def test_large_parts_take_turns():
+    running, most = [], []
+
+    def work(one):
+        running.append(one)
+        most.append(len(running))
+        sleep(0.01)
+        running.remove(one)
+
+    map_in_threads(work, range(5), MOST_NUMBERS)
+    assert max(most) == 1
+
+
+def test_an_import_has_the_libraries_looked_for_again(monkeypatch):
+    looked = []
+    monkeypatch.setattr(threads, "ThreadpoolController", lambda: looked.append(1) or ThreadpoolController())
+    threads._find_libraries.cache_clear()
+    for _ in range(3):
+        with use_one_thread():
+            pass
+    assert len(looked) == 1
+    monkeypatch.setitem(sys.modules, "brings_a_library", types.ModuleType("brings_a_library"))
+    with use_one_thread():
+        pass
+    assert len(looked) == 2
+    threads._find_libraries.cache_clear()

@@ -137,8 +137,8 @@ def test_a_voter_that_cannot_vote_again_votes_anew(scenes, tmp_path):
 def test_a_correction_while_the_votes_are_counted_is_voted_on(run, monkeypatch):
     begun, released, count = threading.Event(), threading.Event(), Voting.open
 
-    def open_later(self):
-        count(self)
+    def open_later(self, corrections):
+        count(self, corrections)
         begun.set()
         assert released.wait(PATIENCE_SECONDS)
 

@@ -79,7 +79,7 @@ class TestPage:
             page.keyboard.press("Shift+B")
             page.keyboard.press("a")
         wait_until(
-            page, "() => segvote.store.status.nFinished === 2 && /left out, they/.test(segvote.store.status.lesson)"
+            page, "() => segvote.store.status.nFinished === 2 && /: left out, they/.test(segvote.store.status.lesson)"
         )
         wait_heard(page, 4)
         assert "2 finished images: left out, they are predicted with IoU" in page.evaluate(LESSON)

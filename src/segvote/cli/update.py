@@ -31,7 +31,8 @@ def update(
     from segvote.run.run_folder import RunFolder
 
     folder = RunFolder(find_local_path(run_folder))
-    known = {bag.name for bag in folder.read_record().bags} if folder.record_path.is_file() else set()
+    before = folder.read_record() if folder.record_path.is_file() else None
+    known = {bag.name for bag in (*before.bags, *before.predicted)} if before else set()
 
     with show_progress() as progress:
         run = api.update(
@@ -45,6 +46,6 @@ def update(
             progress=progress,
         )
     if known:
-        names = {bag.name for bag in run.bags}
+        names = {bag.name for bag in run.all_bags}
         typer.echo(f"images   {len(names)}: {len(names - known)} came, {len(known - names)} went")
     print_outcome(run)

@@ -43,7 +43,7 @@ DIFFERENT = 0.2
 def list_alternatives(base: Vote) -> list[Vote]:
     """The vote itself and others that select something else, best supported first; at most `MOST_ALTERNATIVES`."""
     electorate = replace(base.electorate, user_labels=np.full(len(base.table), -1, dtype=np.int8))
-    votes = map_in_threads(partial(_vote_from, base, electorate), find_seeds(electorate))
+    votes = map_in_threads(partial(_vote_from, base, electorate), find_seeds(electorate), base.inputs.graph.nnz)
     kept = [base]
     for vote in sorted(votes, key=score_support, reverse=True):
         if len(kept) < MOST_ALTERNATIVES and all(measure_likeness(vote, other) <= SAME_THING for other in kept):

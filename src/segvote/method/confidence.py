@@ -118,7 +118,7 @@ def measure_confidence(vote: Vote, test: PermutationTest | None = None, contradi
     A second vote that contradicts the first is not called high.
     """
     table, selected = vote.table, vote.selection.selected
-    test = run_permutation_test(vote) if test is None else test
+    test = run_permutation_test(vote.inputs) if test is None else test
     signs = _measure_signs(vote)
     # Segments of the mean size that the selection covers in each image.
     sizes = table.sum_by_image(table.shares * selected) * np.diff(table.offsets)

@@ -62,7 +62,7 @@ def measure_folds(
         fold = _leave_out(electorate, best, folds == number, seeds)
         values[fold.out] = measure(fold)
 
-    map_in_threads(fill, np.unique(folds))
+    map_in_threads(fill, np.unique(folds), electorate.inputs.graph.nnz)
     return values
 
 
@@ -77,7 +77,7 @@ def _leave_out(electorate: Electorate, best: int, images: np.ndarray, seeds: np.
         selected = select_walked(others, votes, params)
     elif others.positive.any():
         walked = exclude_voters(inputs.walk_graph, out | electorate.excluded) if inputs.is_second else graph
-        prior = electorate.measure_prior(hypothesis)
+        prior = inputs.measure_prior(hypothesis)
         votes = walk(table, walked, prior, voters, hypothesis.balance, params.n_held_out_steps)
         selected = select_walked(others, scale_votes(votes, voters), params)
     return Fold(out, graph, selected)

@@ -72,6 +72,11 @@ class VoteInputs:
         """Whether the walk is over another graph than the vote."""
         return self.walk_graph is not self.graph
 
+    def measure_prior(self, hypothesis: Hypothesis) -> np.ndarray:
+        """(n_segments,) background prior under a hypothesis."""
+        border = self.table.prior * measure_border_prior(self.table.border, self.params.border_prior)
+        return border * (1 - hypothesis.connectivity * self.connectivity)
+
 
 @dataclass(frozen=True)
 class Electorate:
@@ -102,12 +107,6 @@ class Electorate:
         """The graph that is walked over, without excluded voters."""
         return exclude_voters(self.inputs.walk_graph, self.excluded) if self.inputs.is_second else self.graph
 
-    def measure_prior(self, hypothesis: Hypothesis) -> np.ndarray:
-        """(n_segments,) background prior under a hypothesis."""
-        table = self.inputs.table
-        border = table.prior * measure_border_prior(table.border, self.inputs.params.border_prior)
-        return border * (1 - hypothesis.connectivity * self.inputs.connectivity)
-
 
 @dataclass(frozen=True)
 class WeightedHypotheses:
@@ -136,7 +135,7 @@ class WeightedHypotheses:
 def weigh_hypotheses(electorate: Electorate) -> WeightedHypotheses:
     """Walk under each hypothesis, and weigh the selections."""
     params = electorate.inputs.params
-    tried = map_in_threads(partial(_try, electorate), params.hypotheses)
+    tried = map_in_threads(partial(_try, electorate), params.hypotheses, electorate.inputs.graph.nnz)
     scores, selections, consistencies = (np.array(values) for values in zip(*tried, strict=True))
     weights = np.exp((scores - scores.max()) / params.temperature)
     return WeightedHypotheses(weights / weights.sum(), selections, consistencies)
@@ -145,7 +144,7 @@ def weigh_hypotheses(electorate: Electorate) -> WeightedHypotheses:
 def _try(electorate: Electorate, hypothesis: Hypothesis) -> tuple[float, np.ndarray, float]:
     """Score, selection and self-consistency of one hypothesis."""
     table, params = electorate.inputs.table, electorate.inputs.params
-    prior, voters = electorate.measure_prior(hypothesis), electorate.voters
+    prior, voters = electorate.inputs.measure_prior(hypothesis), electorate.voters
     votes = walk(table, electorate.walk_graph, prior, voters, hypothesis.balance, params.n_steps)
     selected = select_walked(table, scale_votes(votes, voters), params)
     consistency = measure_consistency(table, selected, electorate.graph @ selected.astype(np.float64))

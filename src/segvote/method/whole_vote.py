@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from scipy import sparse
 
 from segvote.method.alternatives import find_better, is_rivalled, list_alternatives
@@ -12,6 +14,10 @@ from segvote.method.permutation import run_permutation_test
 from segvote.method.second_vote import choose_vote
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, make_inputs, vote
+from segvote.numerics.threads import call_both
+
+# Numbers that the permutation test holds for each vote of the graph.
+NUMBERS_PER_VOTE = 3
 
 
 def vote_and_judge(
@@ -22,8 +28,9 @@ def vote_and_judge(
     The first is the vote of `vote`, or a second one that overrules it, or an alternative that is clearly better
     supported where the confidence is low.
     """
-    first = vote(make_inputs(table, graph, params))
-    test = run_permutation_test(first)
+    inputs = make_inputs(table, graph, params)
+    both = partial(vote, inputs), partial(run_permutation_test, inputs)
+    first, test = call_both(*both, NUMBERS_PER_VOTE * graph.nnz)
     chosen, confidence = choose_vote(first, test)
     alternatives = list_alternatives(chosen)
     # Few bags share several things by chance: with four videos the best supported alternative was none of the object.

@@ -111,7 +111,7 @@ class BlockWriter:
     def _write_scores(self, tasks: Sequence[WriteTask]) -> None:
         for task in tasks:
             own, path = task.selection, self.target.scores_path(task.record.features)
-            write_arrays(path, False, scores=own.scores, thresholds=own.thresholds, decisions=own.selected)
+            write_arrays(path, False, scores=own.scores, thresholds=own.thresholds, selected=own.selected)
 
     def _make_task(self, bag: Bag, choice: Choice) -> WriteTask:
         record = record_bag(bag, self.stems[bag.name], choice.selection, choice.areas)

@@ -1,7 +1,8 @@
 """A run brought up to date with its corrections: the files that another command reads have every saved action.
 
 The record names the corrections that its files follow. Where the log went on since, all images vote again and the
-files are written from that vote, as *Write masks* of the review page does.
+files are written from that vote, as *Write masks* of the review page does. Where a sample votes, images with
+corrections vote in addition.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def write_corrected(run_vote: RunVote, resources: Resources) -> Run:
     folder, settings = run_vote.inputs.folder, run_vote.inputs.settings
     with folder.lock():
         record = folder.read_record()
-        same = [bag.features for bag in record.bags] == [bag.features_key for bag in run_vote.inputs.bags]
-        if not same or read_settings(record.settings, folder.record_path) != settings:
+        known = sorted(bag.features for bag in (*record.bags, *record.predicted))
+        is_same = known == sorted(bag.features_key for bag in (*run_vote.inputs.bags, *run_vote.inputs.others))
+        if not is_same or read_settings(record.settings, folder.record_path) != settings:
             raise BusyRunError(f"{folder.path} was annotated anew meanwhile; stop `segvote review` and start it again")
         write_again(run_vote, record, resources)
     return Run(folder.path)
@@ -51,4 +53,4 @@ def write_corrected(run_vote: RunVote, resources: Resources) -> Run:
 def _vote(run: Run) -> RunVote:
     run.check_images()
     load_method()
-    return vote(reopen(run))
+    return vote(reopen(run), keep=True)

@@ -39,14 +39,17 @@ def change_extent(run: Run | Path | str, extent: int, image: str = "", resources
     check_extent(extent)
     run = finish_run(run, resources)
     run.check_images()
-    folder, digest = run.folder, run.bags[run.find(image)].digest if image else ""
+    folder = run.folder
+    index = run.find_any(image) if image else 0
+    digest = run.all_bags[index].digest if image else ""
     with folder.lock():
         before = read_corrections(folder)
         is_current = run.record.key == make_run_key(run, before)
         corrections = append_choice(folder, before, Action("extent", digest, image, extent))
         if is_current and corrections is before:
             return run
-        if is_current and not any(bag.n_frames for bag in run.bags):
+        # An image that did not vote does so with an extent of its own.
+        if is_current and index < len(run) and not any(bag.n_frames for bag in run.bags):
             _rewrite(run, corrections, resources)
             return Run(folder.path)
     return update_run(folder.path, resources)

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from threadpoolctl import threadpool_limits
-
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.numerics.threads import use_one_thread
 from segvote.progress import Progress, ignore_progress
 from segvote.run.record import list_versions
 
@@ -115,7 +114,7 @@ def _start(
 def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
     """Map without joblib, which submits all items at once: an interrupt waits for the few that were submitted."""
     waiting: deque[Future[Result]] = deque()
-    with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
+    with use_one_thread(), ThreadPoolExecutor(n_jobs) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
             if len(waiting) > 2 * n_jobs:
@@ -223,5 +222,5 @@ def _connect(scheduler: str) -> Any:
 
 def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
     """Call with one thread, as local processes do: the number of threads may change how sums are rounded."""
-    with threadpool_limits(1):
+    with use_one_thread():
         return function(item)

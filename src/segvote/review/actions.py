@@ -161,7 +161,7 @@ class Actions:
         Returns their numbers. They are marked in the log: an estimate from them holds for all images.
         """
         snapshot = self.board.snapshot
-        waiting = np.flatnonzero(snapshot.positive & ~snapshot.accepted).tolist()
+        waiting = np.flatnonzero(snapshot.positive & ~snapshot.accepted & snapshot.is_voter).tolist()
         open_images = [bag for bag in waiting if not self.run.bags[bag].n_frames]
         if not open_images:
             raise BadInputError("expected images that are not accepted; every image of this run is accepted already")
@@ -185,8 +185,10 @@ class Actions:
             raise BadInputError(f"expected the bag label {WITH} or {WITHOUT}; got {bag_label!r}")
         with self._moving:
             self.board.catch_up()
-            positive = self.board.snapshot.positive.copy()
-            positive[[self.board.check_bag(bag) for bag in bags]] = bag_label == WITH
+            snapshot, moved = self.board.snapshot, [self.board.check_bag(bag) for bag in bags]
+            positive = snapshot.positive.copy()
+            positive[moved] = bag_label == WITH
+            positive = positive[snapshot.is_voter]  # of those that vote for certain
             if positive.all() or not positive.any():
                 raise BadInputError("the last image of a folder cannot be moved: a vote needs both kinds")
             return self._append(*(self._make_action("move", bag, int(bag_label == WITH)) for bag in bags))

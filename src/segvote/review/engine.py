@@ -20,7 +20,7 @@ import numpy as np
 from segvote.errors import BadInputError, SegvoteError
 from segvote.pipeline.corrected_vote import RunVote
 from segvote.pipeline.explain import SegmentExplanation
-from segvote.pipeline.lessons import LeftOutImages, find_first
+from segvote.pipeline.lessons import LeftOutImages
 from segvote.pipeline.vote import BaseVote
 from segvote.review.actions import Actions
 from segvote.review.board import Board
@@ -28,10 +28,11 @@ from segvote.review.current_masks import CurrentMasks
 from segvote.review.masks import Masks, measure_redrawn
 from segvote.review.model_click import ModelClick
 from segvote.review.pictures import Frames
+from segvote.review.shown_run import ShownRun
 from segvote.review.snapshot import Snapshot, note_measured, note_redrawn
 from segvote.review.state import ReviewState
 from segvote.review.vote_thread import VoteThread
-from segvote.review.voting import Voting, show_votes
+from segvote.review.voting import Voting
 from segvote.run.correction_log import CorrectionLog
 from segvote.run.estimate import ExpectedIoU
 from segvote.run.run import Run
@@ -62,12 +63,12 @@ class Engine:
     """
 
     def __init__(self, run: Run, tell: Callable[[], None] = lambda: None) -> None:
-        self.run, self.tell = run, tell
+        self.run, self.tell = ShownRun(run), tell
         self.log = CorrectionLog(run.folder.corrections_path, PATIENCE_SECONDS)
-        self.board, self.voting, self.frames = Board(run, self.log), Voting(run), Frames(run)
-        self._masks, self._left_out = Masks(run), LeftOutImages()
+        self.board, self.voting, self.frames = Board(self.run, self.log), Voting(self.run), Frames(self.run)
+        self._masks, self._left_out = Masks(self.run), LeftOutImages()
         self.masks = CurrentMasks(self.board, self._masks)
-        self.model = ModelClick(run, self.log.check_in_place)
+        self.model = ModelClick(self.run, self.log.check_in_place)
         views = self.masks, self.frames, self.model
         self.actions = Actions(self.board, *views, self.voting.list_selections, self._show_action)
         self.status, self.problem, self.last_voted = "loading", "", -1
@@ -131,7 +132,7 @@ class Engine:
 
     def _take_step(self) -> None:
         if not self.voting.is_open:
-            self.voting.open()
+            self.voting.open(self.board.corrections)
             redrawn = measure_redrawn(self.run, self.board.snapshot)
             self.board.publish(lambda snapshot: note_redrawn(snapshot, redrawn))
         state = self._move_similar()
@@ -146,7 +147,7 @@ class Engine:
             state = self.board.state
             run_vote = self.voting.vote_at_once(state)
             if run_vote is not None:
-                self.board.publish(partial(show_votes, run_vote=run_vote))
+                self.board.publish(partial(self.voting.show, run_vote=run_vote))
                 if self.voting.is_final:
                     self.last_voted = max(self.last_voted, state.last)
         self.tell()
@@ -227,6 +228,12 @@ class Engine:
 
     # Questions of the page.
 
+    def open(self, number: int) -> int:
+        """Show an image by its number among all of the run, also of those that did not vote; its number here."""
+        bag = self.board.open(number)
+        self._show_action()
+        return bag
+
     def estimate_others(self) -> ExpectedIoU | None:
         """Estimated quality of the images that were not finished; None while none was."""
         if not self.voting.is_open:
@@ -239,7 +246,7 @@ class Engine:
             return -1
         run_vote = self.voting.get_vote()
         if self._asked[0] is not run_vote.taught:
-            self._asked = (run_vote.taught, find_first(run_vote))
+            self._asked = (run_vote.taught, self.voting.find_first())
         return self._asked[1]
 
     def note_export(self, run_vote: RunVote, run: Run) -> None:

@@ -72,6 +72,14 @@ class StateReader:
         self._known: dict[int, deque[_BagLabels]] = {}  # the last ones of each bag
         self._canvases: dict[int, Canvas] = {}  # the last one used at the end
 
+    def add_bag(self) -> None:
+        """The run shows one more bag: label its segments."""
+        self._images, bag = list_run_bags(self.run), len(self._images)
+        strokes = self._last.strokes.get(self.run.bags[bag].digest, ())
+        of_bag = self._label_bag(bag, strokes)
+        parts = of_bag.user_labels, of_bag.painted_shares, of_bag.finished, np.array([of_bag.painted])
+        self._labels = tuple(np.concatenate(pair) for pair in zip(self._labels, parts, strict=True))
+
     def extend(self, history: History, actions: Sequence[Action]) -> ReviewState:
         """The state after the next actions of a history."""
         after = history.extend(actions)
@@ -133,18 +141,23 @@ class StateReader:
         return label_canvas(canvas, labels, strokes, image.n_segments)
 
 
-def open_snapshot(run: Run) -> Snapshot:
-    """The first snapshot of a run: its files, without corrections."""
-    votes, records = run.votes, run.bags
+def open_snapshot(run: Run, numbers: Sequence[int] | None = None) -> Snapshot:
+    """The first snapshot of bags of a run by their numbers, those that voted unless given: its files."""
+    numbers = range(len(run)) if numbers is None else numbers
+    records, results = [run.all_bags[number] for number in numbers], [run.read_bag_votes(one) for one in numbers]
+    scores, selected, thresholds = (
+        np.concatenate([one[name] for one in decisions]) for name in ("scores", "selected", "thresholds")
+    )
     return make_snapshot(
-        run.offsets,
-        np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))]),
+        np.concatenate([[0], np.cumsum([record.n_segments for record in records])]).astype(np.int64),
+        np.concatenate([run.read_segments(number)["areas"] for number in numbers]),
         np.array([record.bag_label == WITH for record in records]),
-        votes["scores"],
-        votes["selected"],
-        votes["thresholds"],
+        scores,
+        selected,
+        thresholds,
         np.array([record.uncertainty for record in records]),
         np.array([record.area for record in records]),
+        np.array([number < len(run) for number in numbers]),
     )
 
 

@@ -138,27 +138,43 @@ class Run:
         return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
 
     def find(self, name: str) -> int:
-        """Number of a bag by its name, its file name, or its stem."""
+        """Number of a bag that voted, by its name, its file name, or its stem."""
+        index = self.find_any(name)
+        if index >= len(self):
+            raise BadInputError(
+                f"expected an image that voted; {name!r} was predicted by the vote of {len(self)} others: its mask and "
+                f"heat map are in {self.folder.path}; it votes once it is corrected ({self.format_review()})"
+            )
+        return index
+
+    def format_review(self) -> str:
+        """The command that opens the run for corrections."""
+        return format_command(self.folder.path, "review")
+
+    def find_any(self, name: str) -> int:
+        """Number of a bag, whether it voted or was predicted, by its name, its file name, or its stem."""
         exact = [index for index, bag in enumerate(self.all_bags) if name == bag.name]
         found = exact or [index for index, bag in enumerate(self.all_bags) if name in _list_spellings(bag)]
         if len(found) != 1:
             raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
-        if found[0] >= len(self):
-            raise BadInputError(
-                f"expected an image that voted; {name!r} was predicted by the vote of {len(self)} others: its mask and "
-                f"heat map are in {self.folder.path}; it may vote by `segvote annotate` with a larger --vote-on"
-            )
         return found[0]
 
     def read_scores(self, index: int) -> np.ndarray:
         """(n_segments,) scores of a bag; those of a bag that did not vote are by the model."""
+        return self.read_bag_votes(index)["scores"]
+
+    def read_bag_votes(self, index: int) -> dict[str, np.ndarray]:
+        """Of a bag: scores and selected segments (n_segments,), and thresholds (1,)."""
         if index < len(self):
-            return self.votes["scores"][self.get_slice(index)]
+            part, votes = self.get_slice(index), self.votes
+            own = {name: votes[name][part] for name in ("scores", "selected")}
+            return {**own, "thresholds": votes["thresholds"][index : index + 1]}
         bag = self.all_bags[index]
-        scores = read_arrays(self.folder.scores_path(bag.features))["scores"]
-        if scores.shape != (bag.n_segments,):
+        arrays = read_arrays(self.folder.scores_path(bag.features))
+        lengths = {"scores": bag.n_segments, "selected": bag.n_segments, "thresholds": 1}
+        if any(arrays.get(name, np.empty(0)).shape != (length,) for name, length in lengths.items()):
             raise DamagedFileError(f"{self.folder.path}: scores of {bag.name} do not belong to it; annotate again")
-        return scores
+        return arrays
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
         """Label map, tree and geometry of a bag, as `segvote.pipeline.extract` wrote them."""
