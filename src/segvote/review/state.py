@@ -146,7 +146,7 @@ def open_snapshot(run: Run, numbers: Sequence[int] | None = None) -> Snapshot:
     numbers = range(len(run)) if numbers is None else numbers
     records, results = [run.all_bags[number] for number in numbers], [run.read_bag_votes(one) for one in numbers]
     scores, selected, thresholds = (
-        np.concatenate([one[name] for one in decisions]) for name in ("scores", "selected", "thresholds")
+        np.concatenate([one[name] for one in results]) for name in ("scores", "selected", "thresholds")
     )
     return make_snapshot(
         np.concatenate([[0], np.cumsum([record.n_segments for record in records])]).astype(np.int64),
