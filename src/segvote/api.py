@@ -32,14 +32,14 @@ from segvote.pipeline.given_masks import GivenMasks
 from segvote.pipeline.importing import ImportResult, import_masks
 from segvote.pipeline.in_memory import ImageMask, annotate_arrays
 from segvote.pipeline.model import Model
-from segvote.pipeline.predict import Predictions, find_model_run, has_log, predict_folder
+from segvote.pipeline.predict import Predictions, find_model_run, is_behind, predict_folder
 from segvote.pipeline.predictor import FALSE_POSITIVE_RATE
 from segvote.pipeline.update import update_run
 from segvote.pipeline.workers import N_JOBS, Resources
 from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
-from segvote.report.predictions_page import write_predictions_report
+from segvote.report.predictions_page import list_pictures, write_predictions_report
 from segvote.run.classes import ClassRuns, open_any_run
 from segvote.run.run import Run
 from segvote.settings import Settings
@@ -298,9 +298,16 @@ def update(
     12
     """
     with open_call(
-        segments, with_folder, without_folder, run=run, n_jobs=n_jobs, scheduler=scheduler, progress=progress
+        with_folder,
+        without_folder,
+        segments,
+        run=run,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+        sparse=2,
     ) as call:
-        label_maps, *folders = call.inputs
+        *folders, label_maps = call.inputs
         updated = update_run(call.folder, call.resources, label_maps, strict, *folders)
         write_report(updated)
     return OpenedRun(updated.folder.path)
@@ -419,14 +426,15 @@ def predict(
     >>> len(found), found.images[0].contains
     (6, False)
     """
-    with open_call(
-        folder, out=out, run=model if has_log(model) else None, n_jobs=n_jobs, scheduler=scheduler, progress=progress
-    ) as call:
-        source = call.folder or model
-        if (run := find_model_run(source)) is not None:
-            _open_current(run, call.resources)
+    given: dict[str, Any] = {"n_jobs": n_jobs, "scheduler": scheduler, "progress": progress}
+    if is_behind(model):
+        with open_call(run=model, **given) as call:
+            _open_current(find_model_run(call.folder), call.resources)
+    # Tasks on a store fetch the model by themselves: one that is only in memory cannot be fetched.
+    with open_call(folder, out=out, sparse=0 if isinstance(model, Model) else 1, **given) as call:
         options = false_positive_rate, device, call.resources, strict, shards
-        found = predict_folder(source, call.inputs[0], call.out, *options)
+        found = predict_folder(model, call.inputs[0], call.out, *options)
+        call.resources.fetch(list_pictures(found))
         write_predictions_report(found)
     return found
 

@@ -45,10 +45,10 @@ def update_run(
             )
         refuse_inside(run.path, folders)
         _check_folders(run, folders)
-        bags = list_bags(*folders, settings)
         if segments is None:
-            _check_own_segments([*record.bags, *record.predicted], bags, settings)
-        return Job(run, inputs, settings, resources, check_label_maps(segments), strict).carry_out(bags)
+            _check_own_segments([*record.bags, *record.predicted], settings)
+        job = Job(run, inputs, settings, resources, check_label_maps(segments), strict)
+        return job.carry_out(job.list_stored(*folders) if resources.tasks else list_bags(*folders, settings))
 
 
 def choose_inputs(known: Inputs, with_folder: Path | str | None, without_folder: Path | str | None) -> Inputs:
@@ -68,10 +68,9 @@ def _check_folders(run: RunFolder, folders: Sequence[Path]) -> None:
         )
 
 
-def _check_own_segments(records: Sequence[BagRecord], bags: Sequence[Bag], settings: Settings) -> None:
+def _check_own_segments(records: Sequence[BagRecord], settings: Settings) -> None:
     """A run on a user's own label maps must not be mixed with other segments."""
-    known = {bag.digest: bag for bag in bags if bag.digest and not bag.is_video}
     for record in records:
-        bag = known.get(record.digest)
-        if bag is not None and record.segments != make_segments_key(bag, settings):
+        bag = Bag(record.name, record.bag_label, Path(record.name), record.digest)
+        if record.digest and not record.n_frames and record.segments != make_segments_key(bag, settings):
             raise BadInputError("this run was made on label maps of your own; give their folder with --segments")

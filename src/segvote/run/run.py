@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ import numpy as np
 from msgspec.structs import asdict
 
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError, SegvoteError
+from segvote.io.addresses import split_uri
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import measure_box
 from segvote.io.images import hash_file, list_images, read_image
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
+from segvote.io.objects import Store
 from segvote.io.picture_formats import choose_window, split_name
 from segvote.io.stores import fetch_folder, find_local_path, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json
@@ -283,12 +286,23 @@ def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[Any]:
     Yields the local folder, or `run` itself if it is not an address.
     """
     with open_folders(outs=[run], progress=progress) as (_, (folder,)):
-        bucket = str(run).split("/")[2] if is_uri(run) else ""
-        for uri in _list_sources(folder) if bucket else ():
-            # An untrusted run must not make this machine read any other address.
-            if uri.startswith(f"{str(run).split('://')[0]}://{bucket}/"):
-                fetch_folder(uri, progress)
+        for uri in _keep_own(run, _list_sources(folder)) if is_uri(run) else ():
+            fetch_folder(uri, progress)
         yield folder
+
+
+def list_stored_sources(run: str) -> list[str]:
+    """Addresses of the images of a run in a store, in the same bucket, by its record there."""
+    data = Store("".join(split_uri(run))).read("run.json") or b"{}"
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+        return _keep_own(run, [one for one in json.loads(data)["inputs"].values() if is_uri(one)])
+    return []
+
+
+def _keep_own(run: str, uris: Sequence[str]) -> list[str]:
+    """Addresses in the bucket of a run: an untrusted run must not make this machine read any other."""
+    protocol, bucket = run.split("://")[0], run.split("/")[2]
+    return [uri for uri in uris if uri.startswith(f"{protocol}://{bucket}/")]
 
 
 def _list_sources(folder: Path) -> list[str]:
