@@ -16,6 +16,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.polygons import rasterise, trace_polygons
 from segvote.io.images import resize_labels
+from segvote.registry import check_known
 
 Points = Sequence[float] | np.ndarray  # x and y in turn
 TOOLS = ("brush", "fill", "polygon", "smart")
@@ -44,8 +45,7 @@ class Stroke:
 
 def check_stroke(tool: str, points: Points, radius: float = 0.5) -> Stroke:
     """A stroke from untrusted values."""
-    if tool not in TOOLS:
-        raise BadInputError(f"expected a tool of {', '.join(TOOLS)}; got {tool!r:.40}")
+    check_known(tool, TOOLS, "tool")
     numbers = np.array(points, dtype=np.float64).ravel()
     if not 2 <= len(numbers) <= 2 * MAX_POINTS or len(numbers) % 2:
         raise BadInputError(f"expected x and y of 1 to {MAX_POINTS} points; got {len(numbers)} numbers")
