@@ -45,8 +45,3 @@ def test_segments_of_finished_images_are_labelled_by_their_share():
 def test_labels_of_other_images_stay_beside_finished_ones():
     labels = np.array([1, 0, -1, 1], dtype=np.int8)
     assert join_finished(labels, np.array([np.nan, np.nan, np.nan, 0.0])).tolist() == [1, 0, -1, 0]
-
-
-def test_user_labels_hold_in_a_selection():
-    selected = np.array([True, True, False, False])
-    assert apply_labels(selected, np.array([0, -1, 1, -1])).tolist() == [False, True, True, False]
