@@ -118,7 +118,7 @@ def _fill(point: np.ndarray, mask: np.ndarray, value: int) -> np.ndarray:
     if mask[y, x] == value:
         raise BadInputError(f"this part is {'object' if value else 'background'} already; nothing to change")
     _, parts = cv2.connectedComponents((mask == mask[y, x]).astype(np.uint8), connectivity=4)
-    return parts == parts[y, x]  # type: ignore[no-any-return]
+    return parts == parts[y, x]
 
 
 def trace_outline(mask: np.ndarray, point: Stroke) -> np.ndarray:
@@ -134,11 +134,11 @@ def snap_to_superpixels(pixels: np.ndarray, stroke: Stroke, superpixels: np.ndar
 
     The pixels themselves where there is none. `superpixels` are labels 0 .. n-1 of any size.
     """
-    labels = resize_labels(superpixels, pixels.shape).astype(np.int64)  # type: ignore[arg-type]
+    labels = resize_labels(superpixels, pixels.shape).astype(np.int64)
     areas = np.bincount(labels.ravel())
     chosen = np.bincount(labels.ravel(), weights=pixels.ravel(), minlength=len(areas)) >= SNAPPED * areas
     if stroke.tool == "brush":
-        centre = _brush(Stroke("brush", stroke.points, 0.5), pixels.shape)  # type: ignore[arg-type]
+        centre = _brush(Stroke("brush", stroke.points, 0.5), pixels.shape)
         chosen[np.unique(labels[centre])] = True
     chosen &= areas > 0
     return chosen[labels] if chosen.any() else pixels
