@@ -15,8 +15,9 @@ from segvote.method.correct import correct_vote
 from segvote.method.extents import Extents, find_extents
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
-from segvote.method.inputs import BagLabelled, check_parameters, encode_labels, label_images, number_images
+from segvote.method.inputs import check_parameters, encode_labels, label_images, number_images
 from segvote.method.table import Geometry, make_table
+from segvote.method.tags import BagLabelled
 from segvote.method.vote import Explanation, Vote, explain_vote
 from segvote.method.whole_vote import vote_and_judge
 

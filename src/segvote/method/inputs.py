@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
-from sklearn.utils import ClassifierTags
 
 from segvote.errors import BadInputError
 from segvote.method.threshold import DECISIONS
 from segvote.selection import make_unknown_labels
-
-
-class BagLabelled:
-    """scikit-learn's tags of an estimator that learns from bag labels: no classifier of segments, but of two labels."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
 
 def encode_labels(y: np.ndarray, pos_label: object = None) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.method.inputs import BagLabelled, encode_labels
+from segvote.method.inputs import encode_labels
+from segvote.method.tags import BagLabelled
 from segvote.method.vote import Explanation, group_by_bag
 from segvote.numerics import Neighbours, otsu_threshold
 from segvote.selection import make_unknown_labels
