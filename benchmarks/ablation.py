@@ -18,9 +18,9 @@ from scipy import sparse
 
 from confidence import AS_IT_IS, draw, misfile
 from segvote.method.hypotheses import VoteParams
-from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, decide, find_zero, vote
+from segvote.method.vote import Vote, decide, find_threshold, make_inputs, vote
+from segvote.method.whole_vote import vote_and_judge
 from segvote.report.tables import format_markdown
 from segvote.selection import Selection
 from suite import SuiteArrays, load_suite, make_parser
@@ -35,17 +35,17 @@ KEPT, SECOND = "likely mislabelled kept", "with the second opinion"
 
 def use(**params: object) -> Voting:
     """The method with other constants."""
-    return lambda table, graph: vote(table, graph, replace(USUAL, **params)).selection
+    return lambda table, graph: vote(make_inputs(table, graph, replace(USUAL, **params))).selection
 
 
 def vote_by_neighbours(table: SegmentTable, graph: sparse.csr_matrix) -> Selection:
-    held = vote(table, graph)
-    return decide_by(held, held.electorate.graph @ held.scorer.labels.astype(np.float64))
+    held = vote(make_inputs(table, graph))
+    return decide_by(held, held.electorate.graph @ held.scorer.votes)
 
 
 def vote_by_classifier(table: SegmentTable, graph: sparse.csr_matrix) -> Selection:
-    held = vote(table, graph)
-    return decide_by(held, held.scorer.posterior.measure(table.X))
+    held = vote(make_inputs(table, graph))
+    return decide_by(held, held.scorer.classifiers[0].measure(table.X))
 
 
 def decide_by(held: Vote, votes: np.ndarray) -> Selection:
@@ -54,7 +54,7 @@ def decide_by(held: Vote, votes: np.ndarray) -> Selection:
         held.table,
         held.inputs.params,
         votes,
-        find_zero(held.inputs, votes),
+        find_threshold(held.inputs, votes),
         user_labels=held.selection.user_labels,
         walks=held.diagnostics.hypotheses.selections,
         empty=held.selection.empty,

@@ -27,9 +27,9 @@ from segvote.evaluation.truth import list_truth
 from segvote.io.images import resize_labels
 from segvote.method.alternatives import list_alternatives
 from segvote.method.extents import N_EXTENTS, Extents, apply_extents, find_extents
-from segvote.method.second_vote import vote_and_judge
-from segvote.method.vote import Vote
+from segvote.method.vote import Vote, make_inputs
 from segvote.method.vote import vote as hold_vote
+from segvote.method.whole_vote import vote_and_judge
 from segvote.metrics.overlap import IMAGE_THRESHOLD, measure_iou
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.extent import draw_selection
@@ -158,9 +158,9 @@ def measure_draws(arrays: SuiteArrays, n_draws: int) -> Row:
 def measure_cost(arrays: SuiteArrays) -> Row:
     """Seconds and peak memory of the list of alternatives over those of the vote."""
     prepared = arrays.prepared
-    base, seconds = measure_seconds(lambda: hold_vote(*prepared))
+    base, seconds = measure_seconds(lambda: hold_vote(make_inputs(*prepared)))
     listed, more = measure_seconds(lambda: list_alternatives(base))
-    peaks = [measure_peak(lambda: hold_vote(*prepared)), measure_peak(lambda: list_alternatives(base))]
+    peaks = [measure_peak(lambda: hold_vote(make_inputs(*prepared))), measure_peak(lambda: list_alternatives(base))]
     return {"name": arrays.name, "n": len(listed), "time_ratio": more / seconds, "memory_ratio": peaks[1] / peaks[0]}
 
 

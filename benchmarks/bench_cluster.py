@@ -6,9 +6,10 @@ Synthetic images lie in a server on this machine that speaks the protocol of S3 
 server, the scheduler, each worker and the client are processes of their own. The scheduler counts the bytes of all its
 connections. Work is measured in CPU seconds of the workers: on one machine more workers than cores take no less time.
 
-workers: 1, 2 and 4 workers on the same images; memory: 1 worker, 1,000 and 10,000 images; faults: a worker killed every
-few seconds of work, 5 % of all requests answered by 503, and the client killed once and continued with an empty cache.
-Each run must leave the bytes of a run on local folders.
+scheduler: CPU seconds of a scheduler with idle workers, and for tasks and items that do nothing, without a store;
+workers: 1, 2 and 4 workers on the same images; memory: 1 worker, 1,000 and 10,000 images; predict: `predict` by the
+model of that run, 1 worker; faults: a worker killed every few seconds of work, 5 % of all requests answered by 503, and
+the client killed once and continued with an empty cache. Each run must leave the bytes of a run on local folders.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import psutil
 
@@ -35,16 +37,20 @@ from harness import Given, run_parts
 from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import SegvoteError
 from segvote.io.objects import Store
+from segvote.pipeline.cluster import BatchSizes
+from segvote.pipeline.workers import Resources, run_on_all
 
 SIDES = (96, 72)
 OPTIONS = ("--features", "color", "--n-segments", "20", "--size", "96", "--draw", "regions")
 N_IMAGES, N_WORKERS = 2_000, (1, 2, 4)
 SIZES = (1_000, 10_000)
+N_TASKS, IDLE_SECONDS = 500, 30.0
 N_FAULTY, FAILING = 400, 0.05  # images; share of requests
 # A worker is killed after so many seconds and tasks: on a busy machine it takes longer than that to start.
 KILL_EVERY, KILL_AFTER = 5.0, 10
 QUICK_IMAGES, QUICK_SIZES, QUICK_FAULTY = 100, (100, 400), 100
-SAME = ("annotations.coco.json", "features/", "heatmaps/", "masks/", "model/", "segments/", "votes/")
+SAME = ("annotations.coco.json", "features/", "heatmaps/", "masks/", "model/", "predictions.csv", "segments/", "votes/")
+EXTRACTED = ("features/", "segments/")  # not kept in a store by `predict`
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "made",
     "AWS_SECRET_ACCESS_KEY": "up",
@@ -131,7 +137,12 @@ class Cluster:
         for _ in range(n_workers):
             self.start_worker()
         self.warm_up(n_workers)
+        self.mark_idle()
+
+    def mark_idle(self) -> None:
+        """Count from now on: packages are imported."""
         self.idle_seconds, self.counted.value = self.read_worker_seconds(), 0
+        self.idle_scheduler_seconds = read_seconds(self.scheduler.pid or 0)
 
     def warm_up(self, n_workers: int) -> None:
         from distributed import Client
@@ -154,6 +165,9 @@ class Cluster:
         worker.wait()
         self.n_killed += 1
         self.start_worker()
+
+    def read_scheduler_seconds(self) -> float:
+        return read_seconds(self.scheduler.pid or 0) - self.idle_scheduler_seconds
 
     def read_worker_seconds(self) -> float:
         return self.killed_seconds + sum(read_seconds(worker.pid) for worker in self.workers)
@@ -225,20 +239,20 @@ def upload(folder: Path) -> None:
     Store("s3://bench").put(sorted(names), folder)
 
 
-def name_command(cluster: Cluster) -> list[str]:
-    command = [sys.executable, "-m", "segvote", "annotate", "s3://bench/with", "s3://bench/without", "-o"]
-    return [*command, "s3://bench/out", "--scheduler", f"tcp://127.0.0.1:{cluster.port}", *OPTIONS]
+ANNOTATE = ("annotate", "s3://bench/with", "s3://bench/without", "-o", "s3://bench/out", *OPTIONS)
+PREDICT = ("predict", "s3://bench/out", "s3://bench/with", "-o", "s3://bench/found")
 
 
-def start_client(cluster: Cluster, cache: str) -> subprocess.Popen[bytes]:
+def start_client(cluster: Cluster, cache: str, words: Sequence[str] = ANNOTATE) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "segvote", *words, "--scheduler", f"tcp://127.0.0.1:{cluster.port}"]
     environment = {**os.environ, "SEGVOTE_CACHE": str(cluster.scratch / cache)}
     log = (cluster.scratch / "client.log").open("ab")
-    return subprocess.Popen(name_command(cluster), stdout=log, stderr=log, env=environment)
+    return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
 
-def run_client(cluster: Cluster, cache: str) -> tuple[bool, float]:
+def run_client(cluster: Cluster, cache: str, words: Sequence[str] = ANNOTATE) -> tuple[bool, float]:
     """One call of the command: whether it ended well, and its peak memory in MB."""
-    client, peak = start_client(cluster, cache), 0.0
+    client, peak = start_client(cluster, cache, words), 0.0
     while client.poll() is None:
         with contextlib.suppress(OSError, IndexError):  # it has ended
             peak = read_peak_of(client.pid)
@@ -248,15 +262,29 @@ def run_client(cluster: Cluster, cache: str) -> tuple[bool, float]:
 
 def annotate_here(folder: Path, out: Path) -> dict[str, bytes]:
     """The bytes of a run on local folders."""
-    command = [sys.executable, "-m", "segvote", "annotate", str(folder / "with"), str(folder / "without")]
-    subprocess.run([*command, "-o", str(out), "--jobs", "1", *OPTIONS], check=True, capture_output=True)
+    run_here("annotate", folder / "with", folder / "without", "-o", out, *OPTIONS)
+    return read_same(out)
+
+
+def predict_here(run: Path, folder: Path, out: Path) -> dict[str, bytes]:
+    """The bytes of a prediction on local folders."""
+    run_here("predict", run, folder, "-o", out)
+    return {name: data for name, data in read_same(out).items() if not name.startswith(EXTRACTED)}
+
+
+def run_here(*words: object) -> None:
+    subprocess.run([sys.executable, "-m", "segvote", *map(str, words), "--jobs", "1"], check=True, capture_output=True)
+
+
+def read_same(out: Path) -> dict[str, bytes]:
+    """The files that do not differ between equal runs."""
     found = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
     return {name: path.read_bytes() for name, path in found.items() if name.startswith(SAME)}
 
 
-def list_differences(expected: dict[str, bytes]) -> list[str]:
+def list_differences(expected: dict[str, bytes], uri: str = "s3://bench/out") -> list[str]:
     """Files of the run in the store that are missing, too many, or have other bytes."""
-    store = Store("s3://bench/out")
+    store = Store(uri)
     found = dict(store.read_many([name for name in store.list() if name.startswith(SAME)]))
     return sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
 
@@ -276,19 +304,72 @@ def measure_run(scratch: Path, folder: Path, n_images: int, n_workers: int) -> d
         is_done, peak = run_client(cluster, f"cache-{n_images}-{n_workers}")
         if not is_done:
             raise RuntimeError(show_log(cluster))
-        seconds = cluster.read_worker_seconds() - cluster.idle_seconds
-        figures: dict[str, Any] = {
-            "images_per_worker_second": n_images / seconds,
-            "worker_seconds_per_image": seconds / n_images,
-            "store_seconds_per_image": (read_seconds(cluster.store.pid or 0) - began) / n_images,
-            "scheduler_seconds_per_image": read_seconds(cluster.scheduler.pid or 0) / n_images,
-            "scheduler_bytes_per_image": cluster.counted.value / n_images,
-            "scheduler_peak_mb": read_peak_of(cluster.scheduler.pid or 0),
-            "client_peak_mb": peak,
-        }
+        figures = read_figures(cluster, n_images, began, peak)
         figures["differences"] = list_differences(annotate_here(folder, scratch / f"here-{n_images}"))
     shutil.rmtree(scratch / f"cache-{n_images}-{n_workers}")
     return figures
+
+
+def read_figures(cluster: Cluster, n_images: int, began: float, peak: float) -> dict[str, Any]:
+    """What was used since the cluster was idle; `began` are the CPU seconds of the store then."""
+    seconds = cluster.read_worker_seconds() - cluster.idle_seconds
+    return {
+        "images_per_worker_second": n_images / seconds,
+        "worker_seconds_per_image": seconds / n_images,
+        "store_seconds_per_image": (read_seconds(cluster.store.pid or 0) - began) / n_images,
+        "scheduler_seconds_per_image": cluster.read_scheduler_seconds() / n_images,
+        "scheduler_bytes_per_image": cluster.counted.value / n_images,
+        "scheduler_peak_mb": read_peak_of(cluster.scheduler.pid or 0),
+        "client_peak_mb": peak,
+    }
+
+
+def measure_predict(given: Given) -> dict[str, Any]:
+    """`predict` on the *with* images of a run, from store to store."""
+    n_images = QUICK_IMAGES if given.quick else N_IMAGES
+    folder = make_images(given.scratch, n_images)
+    with open_cluster(given.scratch, 1) as cluster:
+        upload(folder)
+        if not run_client(cluster, "cache")[0]:
+            raise RuntimeError(show_log(cluster))
+        cluster.mark_idle()
+        began = read_seconds(cluster.store.pid or 0)
+        is_done, peak = run_client(cluster, "cache", PREDICT)
+        if not is_done:
+            raise RuntimeError(show_log(cluster))
+        figures = read_figures(cluster, n_images // 2, began, peak)
+        run = given.scratch / "here"
+        annotate_here(folder, run)
+        found = predict_here(run, folder / "with", given.scratch / "found")
+        return {**figures, "differences": list_differences(found, "s3://bench/found")}
+
+
+def do_nothing(item: int) -> int:
+    return item
+
+
+def measure_scheduler(given: Given) -> dict[str, Any]:
+    """What a scheduler takes for workers, for tasks, and for items."""
+    figures: dict[str, Any] = {}
+    for n_workers in (1, 4):
+        with open_cluster(given.scratch, n_workers) as cluster:
+            time.sleep(IDLE_SECONDS)
+            figures[f"idle_{n_workers}_workers_per_second"] = cluster.read_scheduler_seconds() / IDLE_SECONDS
+            if n_workers == 1:
+                figures.update({f"batches_of_{size}": measure_items(cluster, size) for size in (1, 32, 256)})
+    return figures
+
+
+def measure_items(cluster: Cluster, size: int) -> dict[str, float]:
+    """Scheduler time for `N_TASKS` batches of items that do nothing; idle time is not subtracted."""
+    items, resources = range(N_TASKS * size), Resources(scheduler=f"tcp://127.0.0.1:{cluster.port}")
+    with mock.patch.object(BatchSizes, "choose", return_value=size):
+        cluster.mark_idle()
+        began = time.monotonic()
+        for _ in run_on_all(do_nothing, items, resources):
+            pass
+        took = cluster.read_scheduler_seconds()
+    return {"seconds_per_task": took / N_TASKS, "seconds_per_item": took / len(items), "wall": time.monotonic() - began}
 
 
 def measure_workers(given: Given) -> dict[str, Any]:
@@ -346,4 +427,11 @@ def measure_faults(given: Given) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run_parts(__doc__, {"workers": measure_workers, "memory": measure_memory, "faults": measure_faults})
+    parts = {
+        "scheduler": measure_scheduler,
+        "workers": measure_workers,
+        "memory": measure_memory,
+        "predict": measure_predict,
+        "faults": measure_faults,
+    }
+    run_parts(__doc__, parts)

@@ -44,20 +44,20 @@ def finish(table: SegmentTable, truths: Truths, images: np.ndarray) -> np.ndarra
     return finished
 
 
-def measure_finished(voted: Vote, finished: np.ndarray) -> float:
+def measure_finished(run_vote: Vote, finished: np.ndarray) -> float:
     """Mean IoU of images whose shares are known, counted as for images left out.
 
     Pixels that the truth ignores count as background: a finished image has none to ignore.
     """
-    table, selected, shares = voted.table, voted.selection.selected, np.nan_to_num(finished)
+    table, selected, shares = run_vote.table, run_vote.selection.selected, np.nan_to_num(finished)
     images = np.unique(table.images[~np.isnan(finished)])
     return float(np.mean([measure_iou(table, selected, shares, table.images == image) for image in images]))
 
 
-def measure_others(voted: Vote, truths: Truths, images: np.ndarray) -> float:
+def measure_others(run_vote: Vote, truths: Truths, images: np.ndarray) -> float:
     """Mean IoU of the images that were not finished."""
     others = [one for one in truths if one not in images]
-    selected, table = voted.selection.selected, voted.table
+    selected, table = run_vote.selection.selected, run_vote.table
     return float(measure_ious([truths[one].measure(selected[table.images == one]) for one in others]).mean())
 
 

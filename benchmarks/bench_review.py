@@ -192,8 +192,8 @@ class Review:
     def __init__(self, run: Run, masks: Path, choose: bool = False) -> None:
         self.run, self.person, self.choose = run, Person(run, masks), choose
         opened = reopen(run)
-        voted = vote(opened)
-        self.base, self.asked = voted.base, find_first(voted)
+        run_vote = vote(opened)
+        self.base, self.asked = run_vote.base, find_first(run_vote)
         table, result = opened.table, self.base.selection
         votes = (result.scores, result.selected, result.thresholds)
         shown = make_snapshot(table.bag_offsets, table.areas, table.bag_labels, *votes, uncertainty=result.uncertainty)
@@ -251,7 +251,7 @@ class Corrector:
         part, labels = self.shown.get_slice(bag), self.person.labels[bag]
         mask = self.person.truths[bag] == OBJECT
         counts = str(encode_rle(mask)["counts"])
-        self.canvases[bag] = Canvas(mask.shape, [Action("look", str(bag), "", 1, *mask.shape, counts)])
+        self.canvases[bag] = Canvas(mask.shape, [Action("accept", str(bag), "", 1, *mask.shape, counts)])
         self.finished[part] = self.canvases[bag].measure_object(labels, part.stop - part.start)
         accepted = self.shown.accepted.copy()
         accepted[bag] = True

@@ -5,7 +5,8 @@
 
 Each set is annotated by a vote of all its images, of half of them, of a quarter, and of 12 *with* images with the same
 share of the *without* images. CorLoc and mean IoU are those of the masks of all *with* images, whether they voted or
-were predicted. The figures of a set are printed as soon as they are known.
+were predicted; `voters` and `others` are the changes of mean IoU against the whole vote, on the images that voted and
+on those that were predicted. The figures of a set are printed as soon as they are known.
 
 The part ``stream`` is the peak memory of `segvote predict` on more and more small images.
 """
@@ -54,20 +55,30 @@ def measure_all(given: Given) -> dict[str, Any]:
 
 def compare_votes(folder: Path, given: Given, parts: list[str]) -> Figures:
     out, figures = given.scratch / folder.name, {}
+    whole = annotate_part(folder, out, "whole", given.jobs)
     for name in ("whole", *parts):
-        found = annotate_part(folder, out, name, given.jobs)
-        figures |= {f"{name} {figure}": value for figure, value in found.items()}
+        run, found = whole if name == "whole" else annotate_part(folder, out, name, given.jobs)
+        figures |= {f"{name} {figure}": value for figure, value in measure_part(run, found, whole[1]).items()}
     print(folder.name, {name: round(value, 4) for name, value in figures.items()}, flush=True)
     return figures
 
 
-def annotate_part(folder: Path, out: Path, part: str, jobs: int) -> Figures:
+def measure_part(run: segvote.Run, found: segvote.Evaluation, whole: segvote.Evaluation) -> Figures:
+    """CorLoc, mean IoU, number of voters; changes of the mean IoU of voting and predicted images, 0 where none is."""
+    others = {bag.name for bag in run.record.predicted}
+    changes = found.ious - whole.ious  # the same images in the same order
+    is_other = np.array([image.name in others for image in found.images])
+    parts = {"voters": changes[~is_other], "others": changes[is_other]}
+    means = {name: float(some.mean()) if len(some) else 0.0 for name, some in parts.items()}
+    return {"corloc": found.to_dict()["corloc"], "miou": float(found.ious.mean()), "voted": len(run), **means}
+
+
+def annotate_part(folder: Path, out: Path, part: str, jobs: int) -> tuple[segvote.Run, segvote.Evaluation]:
     """Annotate into the same run folder, where segments and features are, and measure the masks of all images."""
     settings = replace(Settings(), detail=DETAIL, vote_on="all" if part == "whole" else str(sample.LEAST_VOTERS))
     with mock.patch.object(sample, "count_voters", partial(count_share, part)):
         run = segvote.annotate(folder / "with", folder / "without", out, settings, n_jobs=jobs)
-    found = segvote.evaluate(run, folder / "masks").to_dict()
-    return {"corloc": found["corloc"], "miou": found["miou"], "voted": len(run)}
+    return run, segvote.evaluate(run, folder / "masks")
 
 
 def count_share(part: str, n_with: int, n_without: int, n_voters: int) -> tuple[int, int]:

@@ -55,22 +55,22 @@ class TaughtSet:
     """A run whose truth is known, and its vote."""
 
     run: Run
-    voted: RunVote
+    run_vote: RunVote
     readers: dict[int, TruthReader]
     truths: dict[int, CountedTruth]
     by_segments: bool  # whether whole segments are measured, not drawn masks
 
     @property
     def base(self) -> BaseVote:
-        return self.voted.base
+        return self.run_vote.base
 
     def measure(self, selection: Selection, images: list[int]) -> np.ndarray:
         """(n_images,) IoU of a selection on these images."""
         if self.by_segments:
             parts = [(self.truths[one], selection.selected[self.run.get_slice(one)]) for one in images]
             return measure_ious([truth.measure(selected) for truth, selected in parts])
-        inputs = self.voted.inputs
-        tasks = list_tasks(inputs.bags, inputs.table.areas, selection, self.voted.excluded, inputs.corrections)
+        inputs = self.run_vote.inputs
+        tasks = list_tasks(inputs.bags, inputs.table.areas, selection, self.run_vote.excluded, inputs.corrections)
         return np.array([self._measure_drawn(tasks[one], one) for one in images])
 
     def _measure_drawn(self, task: WriteTask, image: int) -> float:
@@ -130,7 +130,7 @@ def classify(base: BaseVote, finished: np.ndarray, make: Callable, is_decided: b
         return decide_scores(table, scores, base.params)
     selected = (scores > 0) & table.is_candidate
     thresholds = np.zeros_like(base.selection.thresholds)
-    return replace(base.selection, scores=scores, votes=scores, selected=selected, thresholds=thresholds)
+    return replace(base.selection, scores=scores, unsmoothed=scores, selected=selected, thresholds=thresholds)
 
 
 def make_logistic() -> LogisticRegression:

@@ -56,7 +56,7 @@ def write_stills(data: Path, folder: Path) -> Path:
 def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tuple[float, float]:
     """Mean frame IoU and mean flicker of a video drawn with more or less smoothing over time."""
     record, part = run.bags[index], run.get_slice(index)
-    scores, selected = run.votes["scores"][part], run.votes["decisions"][part].astype(bool)
+    scores, selected = run.votes["scores"][part], run.votes["selected"][part].astype(bool)
     low = float(run.votes["scores"].min())
     heat = scale_heat(scores, record.threshold, low, float(scores.max())).astype(np.float32)
     keys = KeyFrames.open(run.folder, record.segments, record.features)

@@ -25,7 +25,7 @@ from scipy.stats import spearmanr
 from segvote.method.cross_fit import make_folds, measure_p_value
 from segvote.method.graph import search_graph
 from segvote.method.table import SegmentTable, make_table, smooth_along, weigh_adjacent
-from segvote.method.vote import vote
+from segvote.method.vote import make_inputs, vote
 from suite import SuiteArrays, load_suite, make_parser
 
 SIZES = (10, 20)
@@ -135,11 +135,11 @@ def summarise_high(rows: list[Measured]) -> dict[str, object]:
 
 def measure_p_values(table: SegmentTable, X: np.ndarray, images: np.ndarray, adjacency: object = None) -> np.ndarray:
     """(n_new,) p-values of images never seen, of segments (n, d), after a vote on the table."""
-    training = vote(table, search_graph(table))
+    training = vote(make_inputs(table, search_graph(table)))
     scorer, smoothing = training.scorer, training.inputs.params.smoothing
     held_out = table.smooth(training.score_held_out(make_folds(table, N_FOLDS)), smoothing)
-    negatives = np.sort(table.find_best(held_out)[~table.positive])
-    scores = scorer.score(X, scorer.link(X))
+    negatives = np.sort(table.max_by_image(held_out)[~table.positive])
+    scores = scorer.score(X, scorer.build_graph(X))
     if adjacency is not None:
         scores = smooth_along(adjacency, scores, smoothing)  # type: ignore[arg-type]
     return measure_p_value(np.maximum.reduceat(scores, np.flatnonzero(np.diff(images, prepend=-1))), negatives)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from segvote.datasets.paper_table import PAPER_METHODS
-from segvote.evaluation.compare import FINISH, Stage, compare_combinations, list_combinations, prepare_stage
+from segvote.evaluation.compare import FINISH, Experiment, Stage, compare_combinations, list_combinations, prepare_stage
 from segvote.evaluation.comparison import Combination, Comparison
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.rules import decide_by_rules
@@ -78,7 +78,7 @@ class Job:
         readers, out = list_truth(self.data / name / "masks"), self.out / name / "comparison"
         resources = Resources(self.n_jobs, progress=report_steps(name))
         options: dict[str, Any] = {"voter_options": VOTER_OPTIONS, "resources": resources}
-        return compare_combinations(*self.link_images(name), readers, out, combinations, SETTINGS, **options)
+        return compare_combinations(Experiment(self.link_images(name), readers, out, combinations, SETTINGS, **options))
 
 
 def spread_images(source: Path, target: Path, n_images: int) -> None:

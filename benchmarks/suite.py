@@ -31,9 +31,9 @@ from segvote.evaluation.segments import CountedTruth, count_image, find_run_trut
 from segvote.evaluation.truth import list_truth
 from segvote.method.confidence import Confidence
 from segvote.method.graph import N_NEIGHBORS
-from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.vote import Vote
+from segvote.method.whole_vote import vote_and_judge
 from segvote.numerics import Neighbours, search_neighbours
 from segvote.pipeline.extent import change_extent
 from segvote.pipeline.opening import reopen
@@ -112,7 +112,7 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
 
 def measure_choice(run: Run, folder: Path, found: Evaluation) -> tuple[int, np.ndarray]:
     """The best extent for all images, by CorLoc + mIoU of whole segments, and the overlaps of its drawn masks."""
-    best = max(found.extents, key=lambda one: one.corloc + one.miou).level
+    best = max(found.extents, key=lambda one: one.corloc + one.miou).extent
     if best == run.extent:
         return best, found.ious
     with tempfile.TemporaryDirectory(dir=run.folder.path.parent) as scratch:

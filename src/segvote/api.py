@@ -1,4 +1,4 @@
-"""The public functions: one for each command, which calls it and writes the same files.
+"""The public functions: one for each command but `demo` and `info`, which calls it and writes the same files.
 
 Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.stores`. The returned object
 then reads from the local copy of the folder. A function opens its folders, calls the package that does the work, and
@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segvote.errors import BadInputError
+from segvote.evaluation.defaults import FEATURES, MAX_ITEMS, N_FRAMES
 from segvote.inputs.bags import Problem
 from segvote.io.exports.base import ExportOptions
 from segvote.io.shards import JSON_LINES
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.opened_run import OpenedRun
 from segvote.pipeline.alternatives import change_alternative
-from segvote.pipeline.annotate import annotate_folders, update_run
+from segvote.pipeline.annotate import annotate_folders
 from segvote.pipeline.call import open_call
 from segvote.pipeline.classes import annotate_class_folders
 from segvote.pipeline.current import bring_up_to_date
@@ -31,13 +32,14 @@ from segvote.pipeline.given_masks import GivenMasks
 from segvote.pipeline.importing import ImportResult, import_masks
 from segvote.pipeline.in_memory import ImageMask, annotate_arrays
 from segvote.pipeline.model import Model
-from segvote.pipeline.predict import Predictions, find_model_run, has_log, predict_folder
+from segvote.pipeline.predict import Predictions, find_model_run, is_behind, predict_folder
 from segvote.pipeline.predictor import FALSE_POSITIVE_RATE
+from segvote.pipeline.update import update_run
 from segvote.pipeline.workers import N_JOBS, Resources
 from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
-from segvote.report.predictions_page import write_predictions_report
+from segvote.report.predictions_page import list_pictures, write_predictions_report
 from segvote.run.classes import ClassRuns, open_any_run
 from segvote.run.run import Run
 from segvote.settings import Settings
@@ -296,16 +298,23 @@ def update(
     12
     """
     with open_call(
-        segments, with_folder, without_folder, run=run, n_jobs=n_jobs, scheduler=scheduler, progress=progress
+        with_folder,
+        without_folder,
+        segments,
+        run=run,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+        sparse=2,
     ) as call:
-        label_maps, *folders = call.inputs
+        *folders, label_maps = call.inputs
         updated = update_run(call.folder, call.resources, label_maps, strict, *folders)
         write_report(updated)
     return OpenedRun(updated.folder.path)
 
 
 def set_extent(
-    run: Run | Path | str, level: int, image: str = "", *, n_jobs: int = N_JOBS, progress: Progress | None = None
+    run: Run | Path | str, extent: int, image: str = "", *, n_jobs: int = N_JOBS, progress: Progress | None = None
 ) -> OpenedRun:
     """Choose how much of the object the masks of a run cover, and write its files and report again.
 
@@ -313,7 +322,7 @@ def set_extent(
     ----------
     run : Run, path or str
         A finished run, or its folder.
-    level : int
+    extent : int
         From 1, the most distinctive part, to 6, the whole object; the default of a run is 2.
     image : str
         Name of one image; empty: all images.
@@ -332,7 +341,7 @@ def set_extent(
     (3, True)
     """
     with open_call(run=run, n_jobs=n_jobs, progress=progress) as call:
-        changed = change_extent(call.folder, level, image, call.resources)
+        changed = change_extent(call.folder, extent, image, call.resources)
         write_report(changed)
     return OpenedRun(changed.folder.path)
 
@@ -417,14 +426,15 @@ def predict(
     >>> len(found), found.images[0].contains
     (6, False)
     """
-    with open_call(
-        folder, out=out, run=model if has_log(model) else None, n_jobs=n_jobs, scheduler=scheduler, progress=progress
-    ) as call:
-        source = call.folder or model
-        if (run := find_model_run(source)) is not None:
-            _open_current(run, call.resources)
+    given: dict[str, Any] = {"n_jobs": n_jobs, "scheduler": scheduler, "progress": progress}
+    if is_behind(model):
+        with open_call(run=model, **given) as call:
+            _open_current(find_model_run(call.folder), call.resources)
+    # Tasks on a store fetch the model by themselves: one that is only in memory cannot be fetched.
+    with open_call(folder, out=out, sparse=0 if isinstance(model, Model) else 1, **given) as call:
         options = false_positive_rate, device, call.resources, strict, shards
-        found = predict_folder(source, call.inputs[0], call.out, *options)
+        found = predict_folder(model, call.inputs[0], call.out, *options)
+        call.resources.fetch(list_pictures(found))
         write_predictions_report(found)
     return found
 
@@ -581,13 +591,13 @@ def export(
     folder: Path | str | None = None,
     *,
     label: str | None = None,
-    unsure: float = 0.0,
+    unsure: float = ExportOptions.unsure,
     instances: bool | None = None,
-    min_area: int = 1,
-    polygons: bool = False,
+    min_area: int = ExportOptions.min_area,
+    polygons: bool = ExportOptions.polygons,
     images: str = ExportOptions.images,
     val_share: float = ExportOptions.val_share,
-    boxes: bool = False,
+    boxes: bool = ExportOptions.boxes,
     overwrite: bool = False,
     on_problem: Callable[[Problem], None] | None = None,
     progress: Progress | None = None,
@@ -639,11 +649,11 @@ def export(
     >>> segvote.export("out", "coco", label="cup").as_posix()
     'out/exports/coco'
     """
-    options = ExportOptions((), polygons, instances, min_area, images, val_share, boxes)
+    options = ExportOptions((), polygons, instances, min_area, images, val_share, boxes, unsure)
     with open_call(run=run, out=folder, progress=progress) as call:
         opened = _open_current(call.folder, call.resources)
         report, progress = on_problem or _warn_of_problem, call.resources.progress
-        return write_export(opened, format, call.out, options, label, unsure, overwrite, report, progress)
+        return write_export(opened, format, call.out, options, label, overwrite, report, progress)
 
 
 def _warn_of_problem(problem: Problem) -> None:
@@ -681,7 +691,7 @@ def measure(
     from segvote.pipeline.measure import FILE_NAME, measure_run, write_measurements
 
     with open_call(run=run, progress=progress) as call:
-        columns = measure_run(open_any_run(call.folder), call.resources.progress)
+        columns = measure_run(_open_current(call.folder, call.resources), call.resources.progress)
         write_measurements(columns, Path(call.folder) / FILE_NAME if path is None else path)
         return columns
 
@@ -697,8 +707,8 @@ def import_corrections(
     """Import the masks of a file that another tool wrote.
 
     A mask that differs from the run's is taken to the pixel, holes included. A mask of another size than the image
-    differs if it decides a segment differently. Nothing is written before the whole file has been read, and one undo
-    takes the whole file back.
+    counts as changed if it changes the label of a segment. Nothing is written before the whole file has been read, and
+    one undo takes the whole file back.
 
     Parameters
     ----------
@@ -838,7 +848,7 @@ def compare(
     >>> [one.combination.voter for one in found.results]
     ['ekde', 'negmin']
     """
-    from segvote.evaluation.compare import compare_combinations, list_combinations
+    from segvote.evaluation.compare import Experiment, compare_combinations, list_combinations
     from segvote.evaluation.stress import measure_stress
     from segvote.evaluation.truth import list_truth
     from segvote.report.experiments import write_comparison
@@ -846,11 +856,11 @@ def compare(
 
     readers, folders = list_truth(truth, label), (Path(with_folder), Path(without_folder))
     combinations = list_combinations(voters, features, segmenters)
-    options: dict[str, Any] = {"voter_options": voter_options, "threshold": threshold}
     with open_call(n_jobs=n_jobs, progress=progress) as call:
-        options["resources"] = call.resources
-        comparison = compare_combinations(*folders, readers, out, combinations, settings, **options)
-        points = measure_stress(*folders, readers, out, combinations, settings, **options) if stress else []
+        options = settings or Settings(), voter_options or {}, threshold, call.resources
+        experiment = Experiment(folders, readers, Path(out), combinations, *options)
+        comparison = compare_combinations(experiment)
+        points = measure_stress(experiment) if stress else []
     title = f"Voters on {folders[0].resolve().parent.name}"
     write_comparison(comparison, title, make_examples(*folders, readers), points)
     return comparison
@@ -863,13 +873,13 @@ def benchmark(
     *,
     class_name: str | None = None,
     voters: Sequence[str] | None = None,
-    features: Sequence[str] = ("lite0", "bow"),
+    features: Sequence[str] = FEATURES,
     as_paper: bool = False,
     segmenter: str | None = None,
     n_segments: int = Settings.n_segments,
     voter_options: Mapping[str, Mapping[str, Any]] | None = None,
-    n_frames: int = 3,
-    max_items: int = 200,
+    n_frames: int = N_FRAMES,
+    max_items: int = MAX_ITEMS,
     n_jobs: int = N_JOBS,
     progress: Progress | None = None,
 ) -> Benchmark:
@@ -945,7 +955,7 @@ def benchmark_coseg(
     settings: Settings | None = None,
     *,
     class_name: str | None = None,
-    max_items: int = 200,
+    max_items: int = MAX_ITEMS,
     n_jobs: int = N_JOBS,
     progress: Progress | None = None,
 ) -> list[CosegResult]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segvote.errors import MissingPartError
-from segvote.io.images import resize_labels
-from segvote.io.overlays import blend_mask
+from segvote.errors import MissingPartError, SegvoteError
+from segvote.io.images import resize_image, resize_labels
+from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.method.extents import N_EXTENTS
 from segvote.pipeline.alternatives import draw_alternative
 from segvote.pipeline.corrected_vote import RunVote, vote
@@ -23,9 +23,18 @@ from segvote.run.alternatives import name_alternative, read_alternatives
 from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.settings import Settings
+from segvote.types import WITH
 
 if TYPE_CHECKING:
     from segvote.pipeline.doctor import Diagnosis
+
+N_PICTURES, PICTURE_SIZE = 8, 160  # shown in a notebook
+NOTEBOOK = """
+<div><p><b>{{ run.folder.path }}</b>: {{ n_with }} with, {{ run | length - n_with }} without, voter {{
+run.settings.voter }}</p>
+{%- for name, source in pictures %}<img src="{{ source }}" alt="{{ name }}" title="{{ name }}" style="margin: 2px">
+{%- endfor %}</div>
+"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class RunImage:
     @property
     def masks(self) -> list[np.ndarray]:
         """(h, w) bool at every extent, the tightest first; of a video, those of `image`."""
-        return [draw_extent(self.run, self.index, level) for level in range(1, N_EXTENTS + 1)]
+        return [draw_extent(self.run, self.index, extent) for extent in range(1, N_EXTENTS + 1)]
 
     @property
     def heatmap(self) -> np.ndarray:
@@ -117,6 +126,16 @@ class RunAlternative:
         return draw_alternative(self.run, index, self.number)
 
 
+def _encode_overlay(one: RunImage) -> str:
+    """A small picture of an image under its mask as a data URI; empty where one of them cannot be read."""
+    try:
+        picture = resize_image(one.image, PICTURE_SIZE)
+        mask = resize_labels(one.mask, picture.shape[:2])
+    except (SegvoteError, OSError):
+        return ""
+    return format_data_uri(encode_jpeg(blend_mask(picture, mask)))
+
+
 class OpenedRun(Run):
     """A finished run, opened for work in Python; it has the members of `Run`, too.
 
@@ -131,6 +150,16 @@ class OpenedRun(Run):
 
     def __iter__(self) -> Iterator[RunImage]:
         return iter(self.images)
+
+    def _repr_html_(self) -> str:
+        """Counts and the masks with the least uncertainty; pictures that cannot be read are left out."""
+        import jinja2  # only notebooks need it here
+
+        shown = [one for one in self.images if one.record.bag_label == WITH]
+        surest = sorted(shown, key=lambda one: one.uncertainty)[:N_PICTURES]
+        pictures = [(one.name, source) for one in surest if (source := _encode_overlay(one))]
+        template = jinja2.Environment(autoescape=True).from_string(NOTEBOOK)
+        return template.render(run=self, n_with=len(shown), pictures=pictures)
 
     @property
     def images(self) -> list[RunImage]:

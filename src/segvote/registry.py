@@ -19,7 +19,7 @@ def check_known(name: str, known: Iterable[str], kind: str) -> str:
     """
     names = list(known)
     if name not in names:
-        raise UnknownNameError(f"unknown {kind} {name!r}; the known ones are: {', '.join(names)}")
+        raise UnknownNameError(f"unknown {kind} {name!r:.80}; the known ones are: {', '.join(names)}")
     return name
 
 

@@ -18,8 +18,8 @@ class Selection:
     """
 
     offsets: np.ndarray  # (n_images + 1,) first segment of each image
-    votes: np.ndarray  # (n_segments,) evidence for each segment, before smoothing and corrections
-    scores: np.ndarray  # (n_segments,) votes, smoothed, with corrections
+    unsmoothed: np.ndarray  # (n_segments,) scores before smoothing and corrections
+    scores: np.ndarray  # (n_segments,) evidence less the threshold of the run, smoothed, with corrections
     selected: np.ndarray  # (n_segments,) bool: the object
     user_labels: np.ndarray  # (n_segments,) int8: -1 unknown, 0 background, 1 object
     thresholds: np.ndarray  # (n_images,) score above which segments are object; 0 for *without* images
@@ -40,7 +40,7 @@ class Selection:
         segments, own = slice(int(self.offsets[image]), int(self.offsets[image + 1])), slice(image, image + 1)
         return Selection(
             offsets=self.offsets[image : image + 2] - self.offsets[image],
-            votes=self.votes[segments],
+            unsmoothed=self.unsmoothed[segments],
             scores=self.scores[segments],
             selected=self.selected[segments],
             user_labels=self.user_labels[segments],
@@ -57,7 +57,7 @@ def make_selection(
     """The selection of one image that took no part in a vote, by scores and selected segments (n_segments,)."""
     return Selection(
         offsets=np.array([0, len(scores)]),
-        votes=scores,
+        unsmoothed=scores,
         scores=scores,
         selected=selected,
         user_labels=make_unknown_labels(len(scores)) if user_labels is None else user_labels,

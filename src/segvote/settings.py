@@ -14,9 +14,11 @@ from segvote.voters import METHOD
 
 # How many images vote: as many as fit into memory, or all.
 AUTO, ALL = "auto", "all"
+COARSE = "coarse"
 CONTRAST = "contrast"  # prefers segments of unusual local contrast
-# Level of detail to the longest side of the network's input in pixels; None: that of the features.
-DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896, CONTRAST: 896}
+FINE_SIZE = 896
+# Name of a look to the longest side of the network's input in pixels; None: that of the features.
+DETAILS: dict[str, int | None] = {"auto": None, COARSE: None, "fine": FINE_SIZE, CONTRAST: FINE_SIZE}
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Settings:
     unsure : bool
         Whether images of the *with* folder may come out empty where nothing in them is supported.
     extent : int
-        Level of the nested selections, from 1, the most distinctive part, to 6, the whole object; see
+        One of the nested selections, from 1, the most distinctive part, to 6, the whole object; see
         `segvote.method.extents`.
     draw : str
         How masks are drawn after the decision: a name of `segvote.masks.WAYS`.

@@ -5,7 +5,7 @@ import json
 from calling import call
 from msgspec.structs import replace
 
-from segvote import export
+from segvote import export, load_run
 from segvote.cli import terminal
 from segvote.cli.predict import print_predictions
 from segvote.pipeline.predict import Prediction, Predictions
@@ -64,6 +64,18 @@ def test_images_unlike_both_folders_are_counted(tmp_path, capsys):
 
 def test_update_prints_the_path_of_the_report(run_copy):
     assert str(run_copy / "report.html") in run("update", run_copy, "--jobs", "1").stdout
+
+
+def test_update_passes_its_scheduler_on(run_copy, monkeypatch):
+    asked = {}
+
+    def update(folder, **options):
+        asked.update(options)
+        return load_run(folder)
+
+    monkeypatch.setattr("segvote.api.update", update)
+    run("update", run_copy, "--scheduler", "tcp://10.0.0.1:8786")
+    assert asked["scheduler"] == "tcp://10.0.0.1:8786"
 
 
 def test_lines_of_progress_come_for_long_steps_only(monkeypatch):

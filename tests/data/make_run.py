@@ -31,7 +31,7 @@ def make_run(scenes: Path, out: Path) -> None:
     """A finished run with one correction."""
     run = segvote.annotate(scenes / "with", scenes / "without", out, SETTINGS, n_jobs=1)
     log = CorrectionLog(run.folder.corrections_path)
-    log.append(Action("look", run.bags[0].digest, run.bags[0].name, 1))
+    log.append(Action("accept", run.bags[0].digest, run.bags[0].name, 1))
     log.close()
     segvote.update(out, n_jobs=1)
 

@@ -8,7 +8,7 @@ import pytest
 from segvote import annotate, evaluate
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation import compare as compare_module
-from segvote.evaluation.compare import compare_combinations, count_votes, list_combinations
+from segvote.evaluation.compare import Experiment, compare_combinations, count_votes, list_combinations
 from segvote.evaluation.comparison import Combination, Result
 from segvote.evaluation.rules import decide_by_rules, vote_twice
 from segvote.evaluation.truth import Truth, list_truth
@@ -22,8 +22,9 @@ QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_ne
 
 def run(scenes, out, voters=("ekde", "negmin", "crane"), features=("color",), **options):
     readers, combinations = list_truth(scenes / "masks"), list_combinations(voters, features)
+    folders = scenes / "with", scenes / "without"
     return compare_combinations(
-        scenes / "with", scenes / "without", readers, out, combinations, QUICK, resources=Resources(1), **options
+        Experiment(folders, readers, out, combinations, QUICK, resources=Resources(1), **options)
     )
 
 
@@ -69,8 +70,9 @@ def test_repeated_a_comparison_votes_no_more(scenes, comparison, monkeypatch):
 def test_changed_truth_is_measured_again(scenes, comparison, tmp_path):
     readers = {path.stem: lambda: Truth(boxes=np.array([[0, 0, 9, 9]])) for path in list_images(scenes / "with")}
     combinations = list_combinations(["ekde"], ["color"])
+    folders = scenes / "with", scenes / "without"
     found = compare_combinations(
-        scenes / "with", scenes / "without", readers, comparison.folder, combinations, QUICK, resources=Resources(1)
+        Experiment(folders, readers, comparison.folder, combinations, QUICK, resources=Resources(1))
     )
     assert found.results[0].overlaps != comparison.results[0].overlaps
 
@@ -99,9 +101,8 @@ def test_options_reach_the_voter_they_are_for(scenes, comparison):
 def test_videos_are_judged_by_all_frames_with_truth(videos, tmp_path):
     settings = replace(QUICK, n_segments=20, size=80, frames="video")
     readers, combinations = list_truth(videos / "masks"), list_combinations(["ekde"], ["color"])
-    found = compare_combinations(
-        videos / "with", videos / "without", readers, tmp_path, combinations, settings, resources=Resources(1)
-    )
+    folders = videos / "with", videos / "without"
+    found = compare_combinations(Experiment(folders, readers, tmp_path, combinations, settings, resources=Resources(1)))
     (result,) = found.good
     assert result.names == ["with/a", "with/b"]
     assert found.measure_corloc(result).mean == 1.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.evaluation import stress as stress_module
-from segvote.evaluation.compare import compare_combinations, list_combinations
+from segvote.evaluation.compare import Experiment, compare_combinations, list_combinations
 from segvote.evaluation.stress import (
     STRESSES,
     StressPoint,
@@ -76,13 +76,14 @@ def test_drawn_videos_keep_their_key_frames(table):
 def test_points_are_measured_once_and_shared_at_level_zero(scenes, tmp_path, monkeypatch):
     for kind, levels in (("images", (3, 100)), ("misfiled", (0.0, 0.3)), ("labels", (0.0, 0.3))):
         monkeypatch.setitem(STRESSES, kind, replace(STRESSES[kind], levels=levels))
-    arguments = (scenes / "with", scenes / "without", list_truth(scenes / "masks"), tmp_path / "out")
-    combinations = list_combinations(("ekde", "negmin"), ("color",))
-    points = measure_stress(*arguments, combinations, QUICK, n_draws=1, resources=ALONE)
+    folders, combinations = (scenes / "with", scenes / "without"), list_combinations(("ekde", "negmin"), ("color",))
+    truth, out = list_truth(scenes / "masks"), tmp_path / "out"
+    experiment = Experiment(folders, truth, out, combinations, QUICK, resources=ALONE)
+    points = measure_stress(experiment, n_draws=1)
     counts = [sum(one.kind == kind for one in points) for kind in STRESSES]
     assert counts == [2, 4, 4]  # there are no hundred images
     whole = {one.voter: one for one in points if one.kind == "misfiled" and not one.level}
-    result = compare_combinations(*arguments, combinations, QUICK, resources=ALONE).find("negmin", "color")
+    result = compare_combinations(experiment).find("negmin", "color")
     assert whole["negmin"].miou == pytest.approx(result.measure_ious().mean())
     assert whole["negmin"].ap == pytest.approx(result.ranking.segment_ap)
     assert whole["ekde"] == replace(next(one for one in points if one.kind == "labels"), kind="misfiled")
@@ -91,7 +92,7 @@ def test_points_are_measured_once_and_shared_at_level_zero(scenes, tmp_path, mon
         raise AssertionError("nothing is to be measured twice")
 
     monkeypatch.setattr(stress_module, "count_votes", fail)
-    assert measure_stress(*arguments, combinations, QUICK, n_draws=1, resources=ALONE) == points
+    assert measure_stress(experiment, n_draws=1) == points
 
 
 def test_a_missing_point_is_a_gap_and_has_its_reason():

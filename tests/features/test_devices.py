@@ -2,7 +2,7 @@ import onnxruntime
 import pytest
 
 from segvote.cli.options import choose_feature_options
-from segvote.errors import BadInputError, MissingPartError
+from segvote.errors import BadInputError, MissingPartError, UnknownNameError
 from segvote.features import make_features
 from segvote.features.choose import parse_feature_options
 from segvote.features.networks.devices import DEVICES, PROVIDERS, choose_device
@@ -29,7 +29,7 @@ def test_a_device_that_is_not_there_is_an_error(pretend):
     pretend("cpu")
     with pytest.raises(MissingPartError, match="only cpu"):
         choose_device("cuda")
-    with pytest.raises(BadInputError, match=", ".join(DEVICES)):
+    with pytest.raises(UnknownNameError, match=", ".join(DEVICES)):
         choose_device("gpu")
 
 

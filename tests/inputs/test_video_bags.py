@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segvote.errors import BadInputError
+from segvote.errors import UnknownNameError
 from segvote.inputs.videos import split_videos
 from segvote.io.images import list_images
 
@@ -59,5 +59,5 @@ def test_pictures_without_numbers_and_loose_ones_stay_images(folder):
 @pytest.mark.parametrize(("frames", "n_found"), [("video", 3), ("images", 30)])
 def test_the_user_can_decide(folder, frames, n_found):
     assert len(list_found(folder, frames)) == n_found
-    with pytest.raises(BadInputError, match="auto, images, video"):
+    with pytest.raises(UnknownNameError, match="auto, images, video"):
         list_found(folder, "films")

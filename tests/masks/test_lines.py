@@ -12,6 +12,7 @@ from segvote.masks.lines import (
     STEPS_PER_UNIT,
     LineEvidence,
     LineFilter,
+    apply_filters,
     choose_filter,
     count_responses,
     draw_lines,
@@ -71,6 +72,12 @@ def test_lines_are_the_crack_in_selected_segments(cracked):
 
 def test_lines_too_faint_for_the_higher_threshold_are_dropped(cracked):
     assert not draw_lines(cracked, np.ones((60, 80), dtype=bool), DARK, low=5.0, high=60.0).any()
+
+
+def test_all_filters_at_once_equal_each_alone(cracked):
+    smooth = remove_grain(cracked)
+    for line_filter, response in zip(FILTERS, apply_filters(smooth), strict=True):
+        assert (response == line_filter.apply(smooth)).all()
 
 
 def test_counts_are_those_of_sorted_responses(cracked):

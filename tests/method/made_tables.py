@@ -5,7 +5,7 @@ import numpy as np
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.table import Geometry, make_table
-from segvote.method.vote import vote
+from segvote.method.vote import make_inputs, vote
 
 
 def make_scene(n_images=24, n_segments=20, n_dims=6, noise=0.15, seed=0):
@@ -38,11 +38,21 @@ def tabulate(scene, image_bags=None):
     return make_table(X, y[np.unique(images, return_index=True)[1]], images, geometry, image_bags)
 
 
-def hold(scene, n_neighbors=10, user_labels=None, image_bags=None, **params):
+def hold(scene, n_neighbors=10, image_bags=None, **params):
     """The vote on a scene."""
     table = tabulate(scene, image_bags)
     graph = search_graph(table, n_neighbors)
-    return vote(table, graph, VoteParams(n_neighbors=n_neighbors, **params), user_labels)
+    return vote(make_inputs(table, graph, VoteParams(n_neighbors=n_neighbors, **params)))
+
+
+def hold_wrong():
+    """A vote whose folders differ by scene, which it selects, and the truth."""
+    X, y, images, _, truth = make_scene()
+    scene = y & ~truth
+    X[scene] = np.eye(X.shape[1])[1] * 3 + 0.15 * np.random.default_rng(1).normal(size=(scene.sum(), X.shape[1]))
+    # Without a prior, which of the two is found would be a matter of the last digits.
+    against = Geometry(prior=np.where(truth, 0.97, 1.0))
+    return hold((X, y, images, against, truth), n_neighbors=8), truth
 
 
 def label(n_segments, objects=(), background=()):

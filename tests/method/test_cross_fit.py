@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 from made_tables import hold, make_scene, tabulate
 
+from segvote.method.correct import correct_vote, refit_with_labels
 from segvote.method.cross_fit import find_unsupported, make_folds, measure_p_value
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.table import make_table
-from segvote.method.teach import correct_vote
-from segvote.method.vote import vote
+from segvote.method.vote import make_inputs, vote
 
 N_SEGMENTS = 20
 
@@ -30,14 +30,14 @@ def make_segments(n_object, n_clean, n_without, seed=0):
     return X.astype(np.float32), images < n_object + n_clean, images, is_object
 
 
-def fit(segments, user_labels=None, **params):
+def fit(segments, **params):
     X, y, images, _ = segments
     table = make_table(X, y[np.unique(images, return_index=True)[1]], images)
-    return vote(table, search_graph(table), VoteParams(**params), user_labels)
+    return vote(make_inputs(table, search_graph(table), VoteParams(**params)))
 
 
-def select(segments, user_labels=None, **params):
-    return fit(segments, user_labels, **params).selection
+def select(segments, **params):
+    return fit(segments, **params).selection
 
 
 def test_folds_keep_groups_together_and_spread_both_folders():
@@ -93,7 +93,7 @@ def test_a_user_label_holds_in_an_empty_image():
     assert base.selection.empty[15]
     assert correct_vote(base, user_labels)[1].selection.selected[place]
     # With the label in the vote, the image shows the object.
-    assert not select(segments, user_labels, allow_empty=True).empty[15]
+    assert not refit_with_labels(base, user_labels).selection.empty[15]
 
 
 def test_the_p_value_is_the_share_that_scores_as_high():

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
-from made_tables import hold, label, make_scene
+from made_tables import hold, label, make_scene, tabulate
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from segvote.errors import BadInputError
+from segvote.method.correct import correct_vote
 from segvote.method.estimator import SegmentAnnotator
 from segvote.method.extents import find_extents
-from segvote.method.teach import correct_vote
+from segvote.method.graph import search_graph
+from segvote.method.hypotheses import VoteParams
+from segvote.method.whole_vote import vote_and_judge
 
 
 def fit(scene, y=None, **options):
@@ -38,7 +41,16 @@ def test_the_estimator_holds_the_vote_of_the_functions(scene, annotator):
     assert np.array_equal(annotator.vote_.selection.scores, vote.selection.scores)
     assert np.array_equal(annotator.vote_.selection.selected, vote.selection.selected)
     extents = find_extents(vote.table, vote.selection, vote.electorate.graph)
-    assert np.array_equal(annotator.extents_.levels, extents.levels)
+    assert np.array_equal(annotator.extents_.first_extents, extents.first_extents)
+
+
+def test_the_estimator_lists_the_alternatives_of_the_vote():
+    scene = make_scene(noise=0.6)
+    alternatives, _ = vote_and_judge(tabulate(scene), search_graph(tabulate(scene), 10), VoteParams(n_neighbors=10))
+    listed = fit(scene).alternatives_
+    assert len(listed) == len(alternatives) > 1
+    for one, other in zip(listed, alternatives, strict=True):
+        assert np.array_equal(one.selection.selected, other.selection.selected)
 
 
 def test_corrections_are_those_of_the_functions(scene):
@@ -50,7 +62,7 @@ def test_corrections_are_those_of_the_functions(scene):
     assert np.array_equal(corrected.scores, expected.scores)
     assert corrected.selected[[9, 479]].all() and not corrected.selected[5]
     extents = find_extents(base.table, expected, refitted.electorate.graph)
-    assert np.array_equal(annotator.extents_.levels, extents.levels)
+    assert np.array_equal(annotator.extents_.first_extents, extents.first_extents)
     assert np.array_equal(fit(scene, user_labels=labels).vote_.selection.scores, expected.scores)
     assert np.array_equal(annotator.correct(None).vote_.selection.scores, base.selection.scores)
 
@@ -97,15 +109,15 @@ def test_probabilities_are_on_the_scale_of_the_weights(scene):
     assert np.allclose(scores, annotator.vote_.selection.scores, atol=1e-5)
     proba = annotator.predict_proba(X)
     assert np.allclose(proba.sum(axis=1), 1)
-    assert np.array_equal(proba[:, 1], annotator.vote_.scorer.soften(annotator.decision_function(X)))
-    assert np.allclose(annotator.vote_.scorer.soften(scores)[y], annotator.vote_.weights[y], atol=1e-4)
+    assert np.array_equal(proba[:, 1], annotator.vote_.scorer.compute_soft_labels(annotator.decision_function(X)))
+    assert np.allclose(annotator.vote_.scorer.compute_soft_labels(scores)[y], annotator.vote_.weights[y], atol=1e-4)
 
 
 def test_training_images_do_not_vote_for_themselves():
     X, _, images, _, _ = scene = make_scene(noise=1.0)
     annotator = fit(scene)
-    assert np.allclose(annotator.decision_function(X, images=images), annotator.vote_.selection.votes, atol=1e-5)
-    assert not np.allclose(annotator.decision_function(X), annotator.vote_.selection.votes, atol=1e-5)
+    assert np.allclose(annotator.decision_function(X, images=images), annotator.vote_.selection.unsmoothed, atol=1e-5)
+    assert not np.allclose(annotator.decision_function(X), annotator.vote_.selection.unsmoothed, atol=1e-5)
     unknown = np.full(len(X), 99)
     assert np.array_equal(annotator.decision_function(X, images=unknown), annotator.decision_function(X))
 
@@ -115,7 +127,7 @@ def test_image_ids_may_be_names(scene, annotator):
     names = np.array([f"image {number}" for number in range(24)])[images]
     named = SegmentAnnotator(n_neighbors=10).fit(X, y, images=names, geometry=geometry)
     assert np.array_equal(named.vote_.selection.scores, annotator.vote_.selection.scores)
-    assert np.allclose(named.decision_function(X, images=names), named.vote_.selection.votes, atol=1e-5)
+    assert np.allclose(named.decision_function(X, images=names), named.vote_.selection.unsmoothed, atol=1e-5)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_tables import hold, label, make_scene
 
+from segvote.method.correct import correct_vote
 from segvote.method.extents import (
     GROWTH_BOUND,
     GROWTH_ROUNDS,
@@ -19,7 +20,6 @@ from segvote.method.extents import (
     select_unseen,
 )
 from segvote.method.table import Geometry, make_table
-from segvote.method.teach import correct_vote
 from segvote.numerics.otsu import split_in_three
 from segvote.selection import DEFAULT_EXTENT
 
@@ -154,9 +154,9 @@ def test_images_can_have_levels_of_their_own(vote):
 def test_empty_images_stay_empty_at_the_three_cuts():
     vote = hold(make_scene())
     empty = np.arange(24) == 2
-    best = vote.table.find_best(vote.selection.scores)
+    best = vote.table.max_by_image(vote.selection.scores)
     emptied = change(vote, empty=empty, thresholds=np.where(empty, best, vote.selection.thresholds))
-    levels = find(emptied).levels
+    levels = find(emptied).first_extents
     assert levels[vote.table.get_slice(2)].min() > 3 and levels[vote.table.get_slice(3)].min() == 1
 
 

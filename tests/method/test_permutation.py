@@ -61,9 +61,9 @@ def measure_slowly(vote, labels, prior, balance):
 
 
 def test_the_test_agrees_with_its_slow_twin(vote):
-    test = run_permutation_test(vote, n_shuffles=6)
+    test = run_permutation_test(vote.inputs, n_shuffles=6)
     border, tried = np.where(vote.table.border > 0, 0.9, 1.0), vote.inputs.params.hypotheses
-    priors = [(border * (1 - one.connectivity * vote.diagnostics.connectivity), one.balance) for one in tried]
+    priors = [(border * (1 - one.connectivity * vote.inputs.connectivity), one.balance) for one in tried]
     labels = shuffle_labels(vote.table, 6)
     slow = [max(measure_slowly(vote, column, *one) for one in priors) for column in labels.T]
     assert np.allclose([test.observed, *test.shuffled], slow, atol=1e-6)
@@ -74,7 +74,7 @@ def test_shuffled_folders_are_no_better_than_others():
     values = []
     for seed in range(5):
         y = np.random.default_rng(seed).permutation(24)[images] < 12
-        values.append(run_permutation_test(hold((X, y, images, geometry, truth))).p_value)
+        values.append(run_permutation_test(hold((X, y, images, geometry, truth)).inputs).p_value)
     assert np.mean(values) > 0.2
 
 

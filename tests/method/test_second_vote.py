@@ -5,11 +5,12 @@ import pytest
 from made_tables import hold, make_scene, measure_iou, tabulate
 
 from segvote.method import second_vote
+from segvote.method.correct import correct_vote
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
-from segvote.method.second_vote import is_overruled, score_vote, search_stretched_graph, vote_and_judge
+from segvote.method.second_vote import is_overruled, score_vote, search_stretched_graph
 from segvote.method.table import Geometry
-from segvote.method.teach import correct_vote
+from segvote.method.whole_vote import vote_and_judge
 
 N_IMAGES, N_SEGMENTS, N_DIMS = 24, 12, 10
 
@@ -116,7 +117,7 @@ def test_a_vote_is_scored_as_the_formula_says():
         i, j = geometry.edges.T
         crossed = y[i] & (chosen[i] != chosen[j])
         contrast = np.log(min(geometry.contrasts[crossed].mean() / geometry.contrasts[y[i]].mean(), 2))
-        apart = 1 - np.average(vote.diagnostics.connectivity[chosen], weights=areas[chosen])
+        apart = 1 - np.average(vote.inputs.connectivity[chosen], weights=areas[chosen])
         scores.append(consistency * mutual**0.5 + 0.2 * contrast + 0.3 * apart)
     assert score_vote(vote) == pytest.approx(max(scores))
 

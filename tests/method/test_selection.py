@@ -12,7 +12,7 @@ def test_the_slice_of_an_image_has_its_arrays():
     vote = hold(make_scene())
     whole, own = vote.selection, vote.selection.take(3)
     part = vote.table.get_slice(3)
-    for name in ("votes", "scores", "selected", "user_labels"):
+    for name in ("unsmoothed", "scores", "selected", "user_labels"):
         assert np.array_equal(getattr(own, name), getattr(whole, name)[part])
     for name in ("thresholds", "uncertainty", "empty", "extent"):
         assert getattr(own, name).tolist() == [getattr(whole, name)[3]]

@@ -7,7 +7,7 @@ import pytest
 from made_tables import make_scene, tabulate
 
 from segvote.errors import BadInputError
-from segvote.method.table import Geometry, make_table
+from segvote.method.table import LABEL_FREE, Geometry, make_table
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def scores(table):
 def test_sums_and_best_scores_are_those_of_a_loop(table, scores):
     each = [scores[table.images == image] for image in range(6)]
     assert np.allclose(table.sum_by_image(scores), [one.sum() for one in each])
-    assert np.array_equal(table.find_best(scores), [one.max() for one in each])
+    assert np.array_equal(table.max_by_image(scores), [one.max() for one in each])
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 1.0])
@@ -92,3 +92,11 @@ def test_images_out_of_order_are_rejected(images):
 def test_one_folder_alone_is_rejected(value, kind):
     with pytest.raises(BadInputError, match=rf"all 2 are \*{kind}\* images"):
         make_table(np.zeros((2, 1)), np.array([value, value]), np.array([0, 1]))
+
+
+def test_other_labels_keep_what_depends_on_none():
+    table = tabulate(make_scene())
+    known = {name: getattr(table, name) for name in LABEL_FREE}
+    other = table.relabel_images(~table.positive)
+    assert all(vars(other)[name] is value for name, value in known.items())
+    assert (other.is_candidate == ~table.is_candidate).all()

@@ -7,10 +7,11 @@ import pytest
 from made_tables import hold, label, make_scene, measure_iou, tabulate
 from reference import vote_slowly
 
+from segvote.method.correct import refit_with_labels
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams, value_contrast
 from segvote.method.table import Geometry
-from segvote.method.vote import decide_scores, explain_vote, vote
+from segvote.method.vote import decide_scores, explain_vote, make_inputs, vote
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +56,17 @@ def test_the_order_of_images_does_not_matter():
 def test_inputs_are_not_modified():
     scene = make_scene()
     table = tabulate(scene)
-    graph, labels = search_graph(table, 10), label(len(table), objects=[9])
-    before = [np.copy(one) for one in (table.X, table.areas, table.contrasts, graph.data, labels)]
-    vote(table, graph, VoteParams(n_neighbors=10), labels)
-    after = (table.X, table.areas, table.contrasts, graph.data, labels)
+    graph = search_graph(table, 10)
+    before = [np.copy(one) for one in (table.X, table.areas, table.contrasts, graph.data)]
+    vote(make_inputs(table, graph, VoteParams(n_neighbors=10)))
+    after = (table.X, table.areas, table.contrasts, graph.data)
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
 
 
 def test_the_explanation_sums_to_the_votes(held):
     for segment in range(0, 480, 37):
         told = explain_vote(held, segment)
-        assert np.isclose(told.score, held.selection.votes[segment])
+        assert np.isclose(told.score, held.selection.unsmoothed[segment])
         assert np.isclose(told.amounts.sum() + told.constant, told.score)
         assert np.isclose(told.bag_amounts.sum(), told.amounts.sum())
         assert segment // 20 not in told.bags
@@ -74,7 +75,7 @@ def test_the_explanation_sums_to_the_votes(held):
 def test_user_labels_hold_and_count_in_weights():
     scene = make_scene(noise=0.3)
     labels = label(480, objects=[9, 479], background=[5])
-    held = hold(scene, user_labels=labels)
+    held = refit_with_labels(hold(scene), labels)
     found = held.selection
     assert found.selected[[9, 479]].all() and not found.selected[5]
     assert held.weights[[9, 479, 5]].tolist() == [1, 1, 0]
@@ -83,7 +84,7 @@ def test_user_labels_hold_and_count_in_weights():
 
 def test_labels_can_turn_a_vote_to_another_selection():
     scene = make_scene(noise=0.3)
-    found = hold(scene, user_labels=label(480, background=np.flatnonzero(scene[4]))).selection
+    found = refit_with_labels(hold(scene), label(480, background=np.flatnonzero(scene[4]))).selection
     assert not found.selected[scene[4]].any() and found.selected.any()
 
 
@@ -144,4 +145,4 @@ def test_unseen_scores_are_those_of_the_formula():
         slow.append(votes @ scorer.votes[near] / votes.sum())
     (classifier,) = scorer.classifiers
     expected = np.array(slow) + classifier.weight * classifier.measure(X) - scorer.threshold
-    assert np.allclose(scorer.score(X, scorer.link(X)), expected, atol=1e-5)
+    assert np.allclose(scorer.score(X, scorer.build_graph(X)), expected, atol=1e-5)

@@ -27,7 +27,7 @@ def cleared(scenes, tmp_path):
     with contextlib.closing(CorrectionLog(run.folder.corrections_path)) as log:
         log.append(
             Action("paint", bag.digest, bag.name, 0, bag.height, bag.width, everything),
-            Action("look", bag.digest, bag.name, 1),
+            Action("accept", bag.digest, bag.name, 1),
         )
     return run
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import segvote
 from segvote.datasets import make_scenes, write_scenes
 from segvote.errors import BadInputError
-from segvote.pipeline import annotate as pipeline
+from segvote.pipeline import write_run
 from segvote.pipeline.opening import reopen
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import read_corrections
@@ -47,7 +47,7 @@ def read_files(folder):
 def test_the_first_alternative_is_what_the_masks_show(ambiguous):
     first, *others = ambiguous.alternatives
     assert first.letter == "A" and first.is_chosen and not any(one.is_chosen for one in others)
-    np.testing.assert_array_equal(first.selected, ambiguous.votes["decisions"])
+    np.testing.assert_array_equal(first.selected, ambiguous.votes["selected"])
     np.testing.assert_array_equal(first.draw_mask(0), ambiguous.images[0].mask)
 
 
@@ -55,8 +55,8 @@ def test_a_choice_writes_the_masks_that_were_drawn_for_it(ambiguous, copy):
     wanted = ambiguous.alternatives[2]
     chosen = segvote.choose(copy, "C", n_jobs=1)
     assert chosen.alternative == 2 and chosen.alternatives[2].is_chosen
-    np.testing.assert_array_equal(chosen.votes["decisions"], wanted.selected)
-    assert (wanted.selected != ambiguous.votes["decisions"]).any()
+    np.testing.assert_array_equal(chosen.votes["selected"], wanted.selected)
+    assert (wanted.selected != ambiguous.votes["selected"]).any()
     for index in range(4):
         np.testing.assert_array_equal(chosen.images[index].mask, wanted.draw_mask(index))
 
@@ -130,7 +130,7 @@ def test_a_killed_choice_is_continued(copy, ambiguous, tmp_path, monkeypatch):
 
     expected = read_files(segvote.choose(shutil.copytree(copy, tmp_path / "whole"), "B", n_jobs=1).folder.path)
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "write_pictures", kill)
+        patched.setattr(write_run, "write_pictures", kill)
         with pytest.raises(KeyboardInterrupt):
             segvote.choose(copy, "B", n_jobs=1)
     with pytest.raises(BadInputError, match="not finished"):
@@ -155,7 +155,7 @@ def test_an_extent_stays_with_a_choice(copy):
     assert (chosen.extent, chosen.alternative) == (4, 1)
     again = segvote.set_extent(copy, 2, n_jobs=1)
     assert (again.extent, again.alternative) == (2, 1)
-    np.testing.assert_array_equal(again.votes["decisions"], again.alternatives[1].selected)
+    np.testing.assert_array_equal(again.votes["selected"], again.alternatives[1].selected)
 
 
 def test_the_vote_before_corrections_stays_the_default(copy):

@@ -52,6 +52,13 @@ def test_python_reads_corrected_masks(run_copy):
     assert not segvote.load_run(run_copy).images[0].mask.any()
 
 
+def test_measurements_are_those_of_corrected_masks(run_copy):
+    bag = clear_image(run_copy)
+    columns = segvote.measure(run_copy)
+    assert columns["image"] and bag.name not in columns["image"]
+    assert columns == segvote.load_run(run_copy).measure()
+
+
 def test_an_evaluation_is_that_of_corrected_masks(run_copy, scenes):
     before = segvote.evaluate(run_copy, scenes / "masks")
     clear_image(run_copy)

@@ -80,8 +80,8 @@ def test_divisions_are_replayed_and_undone_and_change_no_mask():
 
 
 def test_images_that_an_undo_changes_are_found():
-    cut, look = act("cut", draw(LEFT), 1), Action("look", "other", value=1, number=2)
-    before = replay([cut, look])
-    after = replay([cut, look, Action("undo", number=3)])
+    cut, accept = act("cut", draw(LEFT), 1), Action("accept", "other", value=1, number=2)
+    before = replay([cut, accept])
+    after = replay([cut, accept, Action("undo", number=3)])
     assert after.list_changed(before) == {"other"} == before.list_changed(after)
     assert replay([]).list_changed(before) == {"image", "other"}

@@ -43,7 +43,7 @@ def test_masks_finish_their_images_and_repeating_adds_nothing(folders, tmp_path)
     np.testing.assert_array_equal(run.read_mask(0), mask)
     assert run.record.estimate.n_finished == 1 and not run.record.problems
     actions = read_actions(run.folder.corrections_path)
-    assert [action.kind for action in actions] == ["look"]
+    assert [action.kind for action in actions] == ["accept"]
     annotate(shown, absent, tmp_path / "out", QUICK, masks=few, n_jobs=1)
     assert read_actions(run.folder.corrections_path) == actions
 

@@ -51,7 +51,7 @@ def test_a_corrected_mask_labels_every_segment_of_its_image(run_copy, tmp_path, 
     assert import_corrections(run, path).corrected == (run.bags[0].name,)
     labels = read_labels(run, 0)
     assert np.flatnonzero(labels == 1).tolist() == [3, 7] and (labels >= 0).all()
-    assert read_corrections(run.folder).looked == {run.bags[0].digest}
+    assert read_corrections(run.folder).accepted == {run.bags[0].digest}
     actions = read_actions(run.folder.corrections_path)
     assert import_corrections(run, path).same == (run.bags[0].name,)  # the second time nothing is written
     assert read_actions(run.folder.corrections_path) == actions

@@ -30,7 +30,7 @@ def searched(monkeypatch):
 def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, searched):
     selection = vote(reopen(run)).selection
     np.testing.assert_array_equal(selection.scores, run.votes["scores"])
-    np.testing.assert_array_equal(selection.votes, run.votes["votes"])
+    np.testing.assert_array_equal(selection.unsmoothed, run.votes["votes"])
     assert not searched
 
 

@@ -9,13 +9,13 @@ from scipy.stats import t
 from segvote.io.encodings.rle import encode_rle
 from segvote.method.left_out import MOST_LEFT_OUT, choose_left_out, find_interval, predict_left_out
 from segvote.method.teach import teach
-from segvote.pipeline.annotate import update_run
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.lessons import LeftOutImages, estimate_others
 from segvote.pipeline.opening import reopen
+from segvote.pipeline.update import update_run
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import replay
-from segvote.run.estimate import Estimate, format_estimate, format_lesson
+from segvote.run.estimate import ExpectedIoU, format_estimate, format_lesson
 from segvote.run.run import Run
 
 
@@ -27,7 +27,7 @@ def finish(run, bags, audited=()):
         for bag in bags:
             mask = run.read_mask(bag)
             counts = str(encode_rle(mask)["counts"])
-            log.append(Action("look", run.bags[bag].digest, run.bags[bag].name, 1, *mask.shape, counts))
+            log.append(Action("accept", run.bags[bag].digest, run.bags[bag].name, 1, *mask.shape, counts))
 
 
 def test_a_left_out_image_is_predicted_by_the_plain_formula(run_copy):
@@ -83,10 +83,10 @@ def test_audited_images_make_the_estimate_random(run_copy):
 def test_each_image_is_predicted_once_until_one_changes(run_copy):
     run = Run(run_copy)
     finish(run, [0, 1])
-    voted, left_out = vote(reopen(run)), LeftOutImages()
-    for image in left_out.list_unknown(voted):
-        left_out.predict(voted, image)
-    assert list(left_out.list_unknown(voted)) == []
+    run_vote, left_out = vote(reopen(run)), LeftOutImages()
+    for image in left_out.list_unknown(run_vote):
+        left_out.predict(run_vote, image)
+    assert list(left_out.list_unknown(run_vote)) == []
     finish(run, [2])
     assert list(left_out.list_unknown(vote(reopen(run)))) == [0, 1, 2]
 
@@ -98,13 +98,13 @@ def test_undo_takes_an_audit_back():
 
 
 def test_the_lines_say_what_is_known():
-    assert format_lesson(Estimate(1)).startswith("1 finished image: applied to all")
-    assert format_lesson(Estimate(2)) == "2 finished images: applied to all."  # not predicted yet
-    two = Estimate(2, 2, 0.38, 0.58)
+    assert format_lesson(ExpectedIoU(1)).startswith("1 finished image: applied to all")
+    assert format_lesson(ExpectedIoU(2)) == "2 finished images: applied to all."  # not predicted yet
+    two = ExpectedIoU(2, 2, 0.38, 0.58)
     assert format_lesson(two) == (
         "2 finished images: left out, they are predicted with IoU .58, before .38. Applied to all."
     )
-    six = Estimate(6, 6, 0.6, 0.74, 0.66, 0.81, random=True)
+    six = ExpectedIoU(6, 6, 0.6, 0.74, 0.66, 0.81, random=True)
     assert format_estimate(six) == (
         "expected IoU of the other images .74 (.66 to .81, 6 finished images drawn at random)"
     )

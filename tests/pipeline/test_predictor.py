@@ -137,7 +137,7 @@ def test_votes_change_by_less_than_the_stated_bound(finished_run):
     table = reopen(finished_run).table
     packed = Predictor(read_model(finished_run.folder.path)).source
     exact = replace(packed, X=table.X)
-    votes = [scorer.score(table.X, scorer.link(table.X, table.bags)) for scorer in (packed, exact)]
+    votes = [scorer.score(table.X, scorer.build_graph(table.X, table.bags)) for scorer in (packed, exact)]
     change = np.abs(votes[0] - votes[1])
     assert change.max() < 0.05
     assert change.mean() < 0.002

@@ -84,8 +84,8 @@ def test_the_kind_that_was_asked_for_is_taken(clustered, tmp_path):
 
 def test_masks_of_every_extent_have_no_specks(clustered):
     run = Run(clustered / "run")
-    for level in range(1, 7):
-        mask = draw_extent(run, 0, level)
+    for extent in range(1, 7):
+        mask = draw_extent(run, 0, extent)
         areas = np.bincount(label_objects(mask, "pieces").ravel())[1:]
         assert len(areas) and areas.min() >= 0.02 * min(areas.max(), run.drawing.typical_piece * mask.size)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import segvote
-from segvote.errors import BadInputError, MissingPartError
-from segvote.pipeline import workers
+from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.pipeline import cluster as dask_map
 from segvote.pipeline.workers import Resources, run_on_all
 from segvote.settings import Settings
 
@@ -73,6 +73,66 @@ def test_the_work_of_a_killed_worker_is_done_again(address, tmp_path):
     assert (tmp_path / "killed").exists()
 
 
+@pytest.fixture(params=[1, 2, 7])
+def size(request, monkeypatch):
+    """Every batch has so many items."""
+    monkeypatch.setattr(dask_map.BatchSizes, "choose", lambda sizes, n_left, n_threads: request.param)
+    return request.param
+
+
+def test_the_same_bytes_for_any_size_of_batches(size, address, scenes, finished_run, tmp_path):
+    segvote.annotate(scenes / "with", scenes / "without", tmp_path / "out", QUICK, scheduler=address)
+    assert read_files(tmp_path / "out") == read_files(finished_run.folder.path)
+
+
+def test_an_error_ends_the_call_at_its_item(size, address):
+    def fail(item):
+        if item in (9, 11):
+            raise BadInputError(f"not {item}")
+        return item
+
+    results = run_on_all(fail, range(20), Resources(scheduler=address))
+    assert [next(results) for _ in range(9)] == list(range(9))
+    with pytest.raises(BadInputError, match="not 9"):
+        next(results)
+
+
+def test_an_item_that_kills_workers_ends_the_call(address, cluster, monkeypatch, tmp_path):
+    monkeypatch.setattr(dask_map.BatchSizes, "choose", lambda sizes, n_left, n_threads: 3)
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+
+    def work(item):
+        if item == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item
+
+    results = run_on_all(work, range(6), Resources(scheduler=address))
+    with pytest.raises(SegvoteError, match=r"several workers of .* died at the same item"):
+        list(results)
+    with distributed.Client(address, set_as_default=False) as client:
+        client.wait_for_workers(2)
+
+
+def test_a_killed_worker_does_finished_items_once(size, address, tmp_path):
+    class Work:
+        """Notes each item that it does; kills its process once."""
+
+        def __call__(self, item):
+            if item == 8 and not (tmp_path / "killed").exists():
+                (tmp_path / "killed").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            with (tmp_path / f"{item}").open("a") as file:
+                file.write("x")
+            return item
+
+        def find_finished(self, items):
+            done = [(tmp_path / f"{item}").exists() for item in items]
+            return list(items)[: (*done, False).index(False)]
+
+    assert list(run_on_all(Work(), range(20), Resources(scheduler=address))) == list(range(20))
+    assert [len((tmp_path / f"{item}").read_text()) for item in range(20)] == [1] * 20
+
+
 def test_few_items_are_submitted_at_a_time(address, monkeypatch):
     submitted, submit = [], distributed.Client.submit
 
@@ -83,7 +143,7 @@ def test_few_items_are_submitted_at_a_time(address, monkeypatch):
     monkeypatch.setattr(distributed.Client, "submit", note)
     results = run_on_all(abs, range(100), Resources(scheduler=address))
     assert next(results) == 0
-    assert len(submitted) <= 1 + 2 * workers.AHEAD
+    assert len(submitted) <= 1 + 2 * dask_map.AHEAD
     assert list(results) == list(range(1, 100))
 
 
@@ -97,7 +157,7 @@ def test_workers_with_other_versions_are_refused(address, monkeypatch):
 
 
 def test_a_missing_scheduler_is_one_line(monkeypatch):
-    monkeypatch.setattr(workers, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask_map, "PATIENCE", 0.5)
     with pytest.raises(BadInputError, match="start them: dask scheduler"):
         list(run_on_all(abs, [1], Resources(scheduler="tcp://127.0.0.1:9")))
 

@@ -1,8 +1,9 @@
 """Faults of stores and of machines: the same bytes at the end, nothing lost, nothing left out silently."""
 
 import errno
-import importlib
+import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import tifffile
 from PIL import Image
 
 import segvote
-from segvote.errors import BusyRunError, SegvoteError, UnwritableFileError
+from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnwritableFileError
 from segvote.io import leases
 from segvote.io.objects import Store
 from segvote.io.stores import CACHE_VARIABLE
@@ -99,18 +100,9 @@ def make_failing(verb, choose):
 # Workers --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def address():
-    distributed = pytest.importorskip("distributed")
-    options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
-    with (
-        importlib.import_module("dask").config.set({"distributed.comm.timeouts.connect": "600s"}),
-        distributed.LocalCluster(n_workers=2, host="127.0.0.1", **options) as started,
-    ):
-        yield started.scheduler_address
-
-
-def test_workers_of_dask_write_the_same_bytes(disk, address, finished_run, monkeypatch, tmp_path):
+@pytest.mark.parametrize("size", [1, 5])
+def test_workers_of_dask_write_the_same_bytes(size, disk, address, finished_run, monkeypatch, tmp_path):
+    monkeypatch.setattr("segvote.pipeline.cluster.BatchSizes.choose", lambda sizes, n_left, n_threads: size)
     monkeypatch.setattr(StoredTask, "_work", lambda *given: pytest.fail("done by the process that was started"))
     annotate(disk, scheduler=address)
     assert read_run(disk) == read_folder(finished_run.folder.path)
@@ -174,6 +166,51 @@ def test_a_repeated_call_follows_the_folders(memory, scenes, tmp_path, elsewhere
     assert all(found[name] == expected[name] for name in expected)
 
 
+def test_an_update_is_a_repeated_call_and_fetches_no_image(memory, scenes, tmp_path, elsewhere, monkeypatch):
+    annotate(memory)
+    Store(memory).delete(NAMES[2])
+    Store(memory).write("with/new.png", (scenes / NAMES[4]).read_bytes())
+    Store(memory).delete(NAMES[4])
+    elsewhere()
+    monkeypatch.setattr("segvote.api.write_report", lambda run: None)  # which shows them
+    assert len(segvote.update(f"{memory}/out", n_jobs=1)) == 11
+    copies = [path for path in (tmp_path / "elsewhere").rglob("*.png") if "masks" not in path.parts]
+    assert len(copies) == 11 and not any(path.stat().st_size for path in copies)
+    names = Store(f"{memory}/out").list()
+    assert "masks/with/new.png" in names and not {f"masks/{NAMES[2]}", f"masks/{NAMES[4]}"} & set(names)
+    found = read_run(memory)
+    annotate(memory)
+    assert read_run(memory) == found
+
+
+def test_an_update_follows_moved_folders_of_a_store(memory, scenes, finished_run, elsewhere):
+    annotate(memory)
+    for folder in ("with", "without"):
+        for name, data in [*Store(f"{memory}/{folder}").read_many([*Store(f"{memory}/{folder}").list()])]:
+            Store(f"{memory}/moved/{folder}").write(name, data)
+            Store(f"{memory}/{folder}").delete(name)
+    elsewhere()
+    folders = {f"{name}_folder": f"{memory}/moved/{name}" for name in ("with", "without")}
+    run = segvote.update(f"{memory}/out", **folders, n_jobs=1)
+    assert run.record.inputs.with_folder == f"{memory}/moved/with"
+    assert read_run(memory) == read_folder(finished_run.folder.path)
+
+
+def test_an_update_lists_no_other_bucket(memory, elsewhere, monkeypatch):
+    annotate(memory)
+    store = Store(f"{memory}/out")
+    record = json.loads(store.read("run.json"))
+    del record["sha256"]
+    record["inputs"]["with"] = "memory://bucket2/with"
+    store.write("run.json", json.dumps(record).encode())
+    elsewhere()
+    opened, list_all = [], Store.list
+    monkeypatch.setattr(Store, "list", lambda store: (opened.append(store.uri), list_all(store))[1])
+    with pytest.raises(BadInputError, match="found no folder"):
+        segvote.update(f"{memory}/out", n_jobs=1)
+    assert opened and not any("bucket2" in uri for uri in opened)
+
+
 def test_label_maps_of_the_user_replace_the_segmenter(disk, scenes, tmp_path):
     for path in [*(scenes / "with").iterdir(), *(scenes / "without").iterdir()]:
         labels = np.repeat(np.arange(6, dtype=np.uint8).reshape(2, 3), 60, axis=0).repeat([50, 50, 60], axis=1)
@@ -184,6 +221,21 @@ def test_label_maps_of_the_user_replace_the_segmenter(disk, scenes, tmp_path):
     )
     annotate(disk, segments=tmp_path / "maps")
     assert read_run(disk) == read_folder(tmp_path / "here")
+
+
+def test_a_repeated_batch_takes_the_records_of_its_items(memory, monkeypatch):
+    submitted, call = [], StoredTask.__call__
+    monkeypatch.setattr(
+        StoredTask, "__call__", lambda task, given: (submitted.append((task, given)), call(task, given))[1]
+    )
+    annotate(memory)
+    monkeypatch.setattr(StoredTask, "_work", lambda *given: pytest.fail("done again"))
+    task, items = submitted[0][0], [given for _, given in submitted[:12]]
+    found = task.find_finished(items)
+    assert len(found) == 12 and all(one.result and one.written for one in found)
+    Store(f"{memory}/out/.done").delete(items[3].record)
+    assert task.find_finished(items) == found[:3]
+    assert task.find_finished([replace(items[0], key="another")]) == []
 
 
 # Faults ---------------------------------------------------------------------------------------------------------------

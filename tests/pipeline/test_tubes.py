@@ -136,7 +136,7 @@ def make_case(seed=0):
     scores = rng.normal(size=56)
     selection = Selection(
         offsets=table.offsets,
-        votes=scores,
+        unsmoothed=scores,
         scores=scores,
         selected=(scores > 0) & positive[images],
         user_labels=np.full(56, -1, np.int8),

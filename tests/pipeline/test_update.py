@@ -69,7 +69,7 @@ def test_an_update_that_fails_leaves_the_record(own):
 
 def test_an_update_meanwhile_is_refused(own, monkeypatch):
     """The folders are listed under the lock: otherwise one update would drop the images of another."""
-    module = sys.modules["segvote.pipeline.annotate"]
+    module = sys.modules["segvote.pipeline.update"]
     original = module.list_bags
 
     def meanwhile(*asked):

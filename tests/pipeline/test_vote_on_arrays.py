@@ -15,7 +15,7 @@ def test_arrays_give_what_annotate_gives(finished_run):
     annotator = SegmentAnnotator(**finished_run.settings.voter_options)
     annotator.fit(np.array(table.X), table.is_candidate, images=table.images, geometry=geometry)
     result, votes = annotator.vote_.selection, finished_run.votes
-    np.testing.assert_array_equal(result.selected, votes["decisions"].astype(bool))
+    np.testing.assert_array_equal(result.selected, votes["selected"].astype(bool))
     np.testing.assert_array_equal(result.scores, votes["scores"])
     np.testing.assert_array_equal(result.thresholds, votes["thresholds"])
     assert finished_run.confidence == describe_confidence(annotator.confidence_)

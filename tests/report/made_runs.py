@@ -68,7 +68,7 @@ def write_run(folder, bags=DEFAULT_BAGS, problems=(), inputs=None, confidence=No
         scores=scores,
         votes=scores,
         weights=rng.random(n_segments) * is_with,
-        decisions=is_with & (scores > 0),
+        selected=is_with & (scores > 0),
         thresholds=np.zeros(len(bags)),
     )
     write_drawing(run, "k", Drawing("regions"))

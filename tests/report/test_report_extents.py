@@ -19,7 +19,7 @@ def test_the_strip_shows_every_image_at_every_extent(finished_run):
 def test_selections_are_nested(finished_run):
     selections = list_selections(finished_run)
     assert (selections[:-1] <= selections[1:]).all()
-    np.testing.assert_array_equal(selections[finished_run.extent - 1], finished_run.votes["decisions"])
+    np.testing.assert_array_equal(selections[finished_run.extent - 1], finished_run.votes["selected"])
 
 
 def test_damaged_extents_leave_the_rest_of_the_page(run_copy, finished_run):

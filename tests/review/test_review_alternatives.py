@@ -58,7 +58,7 @@ def test_the_page_and_the_command_write_the_same(engine, run_copy):
     wait_for(engine, engine.actions.choose_alternative(1))
     written = export_run(engine.settle())
     assert written.alternative == 1
-    np.testing.assert_array_equal(written.votes["decisions"], load_run(run_copy).alternatives[1].selected)
+    np.testing.assert_array_equal(written.votes["selected"], load_run(run_copy).alternatives[1].selected)
 
 
 def test_an_added_segment_offers_the_alternative_that_has_it(engine):

@@ -43,7 +43,7 @@ def test_a_choice_is_made_undone_reloaded_and_written(address, open_page, run_co
     write_masks(again)
     written = load_run(run_copy)
     assert written.alternative == 1
-    np.testing.assert_array_equal(written.votes["decisions"], run.alternatives[1].selected)
+    np.testing.assert_array_equal(written.votes["selected"], run.alternatives[1].selected)
 
 
 def test_a_letter_without_an_alternative_is_explained(address, open_page, run_copy):

@@ -70,4 +70,4 @@ def test_keys_lead_from_class_to_class_at_the_same_image(class_runs, open_page, 
         page.keyboard.press("a")
         wait_heard(page, 1)
     logs = [run.folder.corrections_path for run in class_runs.runs.values()]
-    assert [[action.kind for action in read_actions(path)] for path in logs] == [[], ["look"]]
+    assert [[action.kind for action in read_actions(path)] for path in logs] == [[], ["accept"]]

@@ -11,7 +11,7 @@ from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.imports import read_any
-from segvote.method.teach import propagate
+from segvote.method.correct import propagate
 from segvote.pipeline.corrected_vote import vote
 from segvote.pipeline.opening import reopen
 from segvote.pipeline.vote import BaseVote
@@ -36,7 +36,7 @@ def click(engine, bag=0, segments=(0, 1), value=1):
 
 def test_the_page_can_be_used_before_the_votes_are_counted(run):
     engine = Engine(run)  # not started
-    np.testing.assert_array_equal(engine.board.snapshot.selected, run.votes["decisions"])
+    np.testing.assert_array_equal(engine.board.snapshot.selected, run.votes["selected"])
     engine.actions.set_segments(0, [3], 1)
     assert engine.board.snapshot.selected[3] and engine.board.corrections.n_undo == 1
     with pytest.raises(BusyRunError, match="first one still runs"):
@@ -62,14 +62,14 @@ def test_amounts_of_corrections_are_what_they_changed(engine):
     # With the corrections in the vote, where they turn anything, before they were propagated; a vote of low
     # confidence is begun anew, and keeps no image.
     kept = found.correction.kept
-    voted = np.where(after.spread(kept), found.base.selection.scores, found.refitted.selection.scores)
-    changed = np.flatnonzero(after.scores != voted)
+    expected = np.where(after.spread(kept), found.base.selection.scores, found.refitted.selection.scores)
+    changed = np.flatnonzero(after.scores != expected)
     assert 3 < len(changed) < len(first.scores) and not kept.all()
     for flat in changed[:20]:
         bag = int(np.searchsorted(after.offsets, flat, side="right")) - 1
         explanation = engine.explain(bag, int(flat - after.offsets[bag]))
         amount = sum(line.amount for line in explanation.lines if line.kind == "correction")
-        assert amount == pytest.approx(after.scores[flat] - voted[flat], abs=1e-9)
+        assert amount == pytest.approx(after.scores[flat] - expected[flat], abs=1e-9)
 
 
 def test_a_click_is_answered_while_another_is_voted_on(engine, run, monkeypatch):
@@ -137,8 +137,8 @@ def test_a_voter_that_cannot_vote_again_votes_anew(scenes, tmp_path):
 def test_a_correction_while_the_votes_are_counted_is_voted_on(run, monkeypatch):
     begun, released, count = threading.Event(), threading.Event(), Voting.open
 
-    def open_later(self):
-        count(self)
+    def open_later(self, corrections):
+        count(self, corrections)
         begun.set()
         assert released.wait(PATIENCE_SECONDS)
 
@@ -181,7 +181,7 @@ def test_an_export_has_every_action_that_was_saved_before_it(engine, run):
 def test_what_another_process_writes_is_shown_and_voted_on(engine, run):
     wait_for(engine, 0)
     second = CorrectionLog(run.folder.corrections_path)
-    number = second.append(Action("look", run.bags[2].digest, run.bags[2].name, 1))
+    number = second.append(Action("accept", run.bags[2].digest, run.bags[2].name, 1))
     second.close()
     assert wait_for(engine, number).accepted[2]
 
@@ -189,7 +189,7 @@ def test_what_another_process_writes_is_shown_and_voted_on(engine, run):
 def test_after_a_refused_undo_the_page_can_undo(engine, run):
     wait_for(engine, 0)
     second = CorrectionLog(run.folder.corrections_path)
-    second.append(Action("look", run.bags[2].digest, run.bags[2].name, 1))
+    second.append(Action("accept", run.bags[2].digest, run.bags[2].name, 1))
     with pytest.raises(BusyRunError, match="another page"):
         engine.actions.undo(0)
     engine.actions.undo(engine.board.corrections.last)
@@ -203,9 +203,9 @@ def test_areas_on_the_page_are_those_of_the_report(engine, run):
     click(engine, 0, [2, 3, 4], 1)
     wait_until(lambda: engine.board.snapshot.is_measured.all())
     shown, uncertainty = engine.board.snapshot.covered, engine.board.snapshot.uncertainty
-    voted = engine.settle()
-    written = export_run(voted)
-    engine.note_export(voted, written)
+    run_vote = engine.settle()
+    written = export_run(run_vote)
+    engine.note_export(run_vote, written)
     np.testing.assert_array_equal(shown, [bag.area for bag in written.bags])
     np.testing.assert_array_equal(uncertainty, [bag.uncertainty for bag in written.bags])
     assert not engine.board.snapshot.change.any()
@@ -291,11 +291,11 @@ def test_a_stroke_over_part_of_a_segment_moves_others(engine, run, scenes):
     top, middle, left, right = rows.min(), int(np.median(rows)), columns.min(), columns.max() + 1
     corners = (left, top), (right, top), (right, middle), (left, middle)
     half = wait_for(engine, paint(engine, 0, "polygon", *corners, value=0))
-    shares = engine.voting.get_voted().inputs.painted_shares
+    shares = engine.voting.get_vote().inputs.painted_shares
     assert -0.8 < shares[best] < -0.1 and half.user_labels[best] == -1
     own, others = half.get_slice(0), slice(int(half.offsets[1]), None)
     np.testing.assert_array_equal(half.scores[own], first.scores[own])
-    base = engine.voting.get_voted().base
+    base = engine.voting.get_vote().base
     moved = propagate(base.estimate, base.similarity, base.selection.user_labels, shares).selection.scores
     assert (moved[others] - first.scores[others]).min() < -1e-6
     np.testing.assert_array_equal(half.scores, base.correct(None, shares).selection.scores)

@@ -26,8 +26,8 @@ def engine(run):
     engine.stop()
 
 
-def decide(run, level):
-    return read_selection(run, np.broadcast_to(level, len(run)), None).selected
+def decide(run, extent):
+    return read_selection(run, np.broadcast_to(extent, len(run)), None).selected
 
 
 def read_files(folder):
@@ -37,9 +37,9 @@ def read_files(folder):
 
 
 def test_a_choice_changes_the_masks_of_all_images(engine):
-    for level in (1, 3, N_EXTENTS):
-        after = wait_for(engine, engine.actions.choose_extent(level))
-        np.testing.assert_array_equal(after.selected, decide(engine.run, level))
+    for extent in (1, 3, N_EXTENTS):
+        after = wait_for(engine, engine.actions.choose_extent(extent))
+        np.testing.assert_array_equal(after.selected, decide(engine.run, extent))
 
 
 def test_a_choice_holds_no_new_vote(engine, monkeypatch):
@@ -57,10 +57,10 @@ def test_a_choice_for_one_image_leaves_the_others(engine):
     np.testing.assert_array_equal(after.selected, first)
 
 
-@pytest.mark.parametrize("level", [0, N_EXTENTS + 1])
-def test_an_extent_that_does_not_exist_is_refused(engine, level):
-    with pytest.raises(BadInputError, match=f"from 1 .tightest. to {N_EXTENTS} .widest.; got {level}"):
-        engine.actions.choose_extent(level)
+@pytest.mark.parametrize("extent", [0, N_EXTENTS + 1])
+def test_an_extent_that_does_not_exist_is_refused(engine, extent):
+    with pytest.raises(BadInputError, match=f"from 1 .tightest. to {N_EXTENTS} .widest.; got {extent}"):
+        engine.actions.choose_extent(extent)
     assert read_actions(engine.run.folder.corrections_path) == []
 
 

@@ -20,7 +20,7 @@ N_ACTIONS = 8
 def repeat_images(folder, times):
     """The run with its first images repeated under other names, as if they were that many."""
     run = Run(folder)
-    votes = {name: run.votes[name] for name in ("scores", "decisions")}
+    votes = {name: run.votes[name] for name in ("scores", "selected")}
     end, bags = int(run.offsets[N_IMAGES]), run.bags[:N_IMAGES]
     repeated = {name: np.tile(values[:end], times) for name, values in votes.items()}
     repeated["thresholds"] = np.tile(run.votes["thresholds"][:N_IMAGES], times)

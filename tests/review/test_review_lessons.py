@@ -45,15 +45,15 @@ def test_an_audit_of_accepted_images_is_an_error(engine):
 
 
 def test_a_sure_vote_asks_for_no_image(run):
-    voted = vote(reopen(run))
-    first = find_first(voted)
-    assert (first == -1) == (voted.base.confidence.level == "high")
+    run_vote = vote(reopen(run))
+    first = find_first(run_vote)
+    assert (first == -1) == (run_vote.base.confidence.level == "high")
 
 
 def test_the_image_to_finish_first_is_the_most_central(run):
-    voted = vote(reopen(run))
-    unsure = replace(voted, base=replace(voted.base, confidence=replace(voted.base.confidence, value=0.0)))
-    table = voted.inputs.table
+    run_vote = vote(reopen(run))
+    unsure = replace(run_vote, base=replace(run_vote.base, confidence=replace(run_vote.base.confidence, value=0.0)))
+    table = run_vote.inputs.table
     means = np.array(
         [np.average(table.X[table.images == i], axis=0, weights=table.areas[table.images == i]) for i in range(6)]
     )
@@ -79,7 +79,7 @@ class TestPage:
             page.keyboard.press("Shift+B")
             page.keyboard.press("a")
         wait_until(
-            page, "() => segvote.store.status.nFinished === 2 && /left out, they/.test(segvote.store.status.lesson)"
+            page, "() => segvote.store.status.nFinished === 2 && /: left out, they/.test(segvote.store.status.lesson)"
         )
         wait_heard(page, 4)
         assert "2 finished images: left out, they are predicted with IoU" in page.evaluate(LESSON)
@@ -104,7 +104,7 @@ class TestPage:
         page.wait_for_selector("html[data-ready=yes]")
         wait_until(page, "() => segvote.store.status.audit?.length === 5")
         assert page.locator("#audit").inner_text() == "Audit: 5 left"
-        assert [one.kind for one in read_actions(run_copy / "review.sqlite")] == ["audit"] * 6 + ["look"]
+        assert [one.kind for one in read_actions(run_copy / "review.sqlite")] == ["audit"] * 6 + ["accept"]
 
     def test_three_audited_images_give_an_unbiased_estimate(self, page, mark):
         page.locator("#audit").click()

@@ -186,7 +186,7 @@ def test_the_overview_sorts_filters_and_acts_on_many(page, run_copy):
     page.locator(".tile-pick").nth(1).click()
     page.locator("#grid-move").click()
     wait_until(page, "() => segvote.store.images.filter((image) => image.isWith).length === 5")
-    assert [one.kind for one in read_actions(run_copy / "review.sqlite")] == ["look"] * 3 + ["undo", "paint", "move"]
+    assert [one.kind for one in read_actions(run_copy / "review.sqlite")] == ["accept"] * 3 + ["undo", "paint", "move"]
 
 
 def test_finish_says_how_good_the_rest_may_be(page):

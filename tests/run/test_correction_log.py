@@ -10,7 +10,7 @@ import pytest
 from segvote.errors import BusyRunError, DamagedFileError, UnwritableFileError
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 
-LOOK = Action("look", "image", "name", 1)
+ACCEPTED = Action("accept", "image", "name", 1)
 
 
 def begin(path, *commands):
@@ -26,21 +26,21 @@ def test_a_log_that_was_just_begun_is_an_empty_one(tmp_path, commands):
     begin(path, *commands)
     assert read_actions(path) == []
     log = CorrectionLog(path)
-    log.append(Action("look", "image", "name", 1))
+    log.append(Action("accept", "image", "name", 1))
     log.close()
-    assert [action.kind for action in read_actions(path)] == ["look"]
+    assert [action.kind for action in read_actions(path)] == ["accept"]
 
 
 def test_a_full_disk_is_reported_and_loses_nothing(tmp_path):
     path = tmp_path / "review.sqlite"
     log = CorrectionLog(path)
-    log.append(Action("look", "image", "name", 1))
+    log.append(Action("accept", "image", "name", 1))
     n_pages = log._writer.execute("PRAGMA page_count").fetchone()[0]
     log._writer.execute(f"PRAGMA max_page_count={n_pages}")  # SQLite answers as on a full disk
     with pytest.raises(UnwritableFileError, match=r"full.*not saved.*make room"):
         log.append(Action("set", "image", "name", 1, 9, 9, "x" * 100_000))
     log._writer.execute("PRAGMA max_page_count=100000")
-    assert log.append(Action("look", "image", "name", 0)) == 2
+    assert log.append(Action("accept", "image", "name", 0)) == 2
     assert [action.value for action in log.read()] == [1, 0]
     log.close()
 
@@ -48,11 +48,11 @@ def test_a_full_disk_is_reported_and_loses_nothing(tmp_path):
 def test_reading_does_not_wait_for_a_process_that_writes(tmp_path):
     path = tmp_path / "review.sqlite"
     log = CorrectionLog(path, patience=0.1)
-    log.append(Action("look", "image", "name", 1))
+    log.append(Action("accept", "image", "name", 1))
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(BusyRunError, match="locked"):
-            log.append(Action("look", "image", "name", 0))
+            log.append(Action("accept", "image", "name", 0))
         assert len(log.read()) == log.read_last() == 1
     log.close()
 
@@ -70,7 +70,7 @@ HOSTILE = {
     "a view without end": (
         "DROP TABLE actions",
         "CREATE VIEW actions AS WITH RECURSIVE n(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n) "
-        "SELECT number, 0.0 time, 'look' kind, '' image, '' name, 1 value, 0 height, 0 width, '' counts, '' checksum "
+        "SELECT number, 0.0 time, 'accept' kind, '' image, '' name, 1 value, 0 height, 0 width, '' counts, '' checksum "
         "FROM n",
     ),
     "a trigger on writing": (
@@ -124,7 +124,7 @@ def replace_folder(folder):
 def log(tmp_path):
     (tmp_path / "run").mkdir()
     with contextlib.closing(CorrectionLog(tmp_path / "run" / "review.sqlite")) as log:
-        log.append(LOOK)
+        log.append(ACCEPTED)
         yield log
 
 
@@ -132,7 +132,7 @@ def log(tmp_path):
 def test_a_replaced_log_rejects_actions(log, change):
     change(log.path.parent)
     with pytest.raises(BusyRunError, match="deleted, moved or replaced"):
-        log.append(LOOK)
+        log.append(ACCEPTED)
 
 
 def test_a_log_deleted_while_it_is_written_says_so(log, monkeypatch):
@@ -144,10 +144,10 @@ def test_a_log_deleted_while_it_is_written_says_so(log, monkeypatch):
 
     monkeypatch.setattr(log, "_write", write_and_delete)
     with pytest.raises(BusyRunError, match="not saved"):
-        log.append(LOOK)
+        log.append(ACCEPTED)
 
 
 def test_a_folder_that_came_back_is_used_again(log):
     move_folder(log.path.parent)
     log.path.parent.with_name("moved").rename(log.path.parent)
-    assert log.append(LOOK) == 2
+    assert log.append(ACCEPTED) == 2

@@ -77,7 +77,20 @@ def test_a_new_action_forgets_what_was_undone():
 def test_undone_corrections_do_not_change_the_digest():
     assert replay([stroke(TOP, 1), Action("undo")]).digest == replay([]).digest == ""
     assert replay([stroke(TOP, 1)]).digest != replay([stroke(TOP, 0)]).digest
-    assert replay([stroke(TOP, 1), Action("look", "a", value=1)]).digest == replay([stroke(TOP, 1)]).digest
+    assert replay([stroke(TOP, 1), Action("accept", "a", value=1)]).digest == replay([stroke(TOP, 1)]).digest
+
+
+@pytest.mark.parametrize(
+    "choice", [Action("extent", value=3), Action("extent", "a", value=4), Action("alternative", value=1)]
+)
+def test_a_choice_that_stands_changes_nothing(choice):
+    assert not replay([]).has_choice(choice) and replay([choice]).has_choice(choice)
+    assert not replay([choice, replace(choice, value=0 if choice.kind == "alternative" else 5)]).has_choice(choice)
+
+
+def test_an_extent_of_all_images_is_chosen_anew_over_those_of_single_ones():
+    of_all = Action("extent", value=3)
+    assert not replay([of_all, Action("extent", "a", value=4)]).has_choice(of_all)
 
 
 def test_a_segment_takes_what_more_than_half_of_it_was_given():
@@ -131,8 +144,8 @@ def test_a_canvas_that_takes_strokes_back_equals_a_new_one(seed):
             strokes = strokes[: -int(rng.integers(1, 4))]
         else:
             pixels = rng.random(QUARTERS.shape) < rng.choice([0, 0.02, 0.5])
-            kind = ("set", "paint", "look")[rng.choice(3, p=[0.45, 0.45, 0.1])]
-            value = 1 if kind == "look" else int(rng.integers(-1, 2))
+            kind = ("set", "paint", "accept")[rng.choice(3, p=[0.45, 0.45, 0.1])]
+            value = 1 if kind == "accept" else int(rng.integers(-1, 2))
             strokes = [*strokes, replace(stroke(pixels, value), kind=kind)]
         canvas.show(strokes)
         anew = Canvas(QUARTERS.shape, strokes)

@@ -6,7 +6,7 @@ import pytest
 from segvote.run.correction_log import Action
 from segvote.run.corrections import BAG_LABELS, N_KEPT, Corrections, History, replay
 
-KINDS = ("set", "paint", "cut", "join", "look", "move", "extent", "lost", "undo", "redo")
+KINDS = ("set", "paint", "cut", "join", "accept", "move", "extent", "lost", "undo", "redo")
 
 
 def replay_plainly(actions):
@@ -36,7 +36,7 @@ def replay_plainly(actions):
 
     return Corrections(
         strokes={image: found for image in images if (found := collect(image, "set", "paint"))},
-        looked=frozenset(image for image, value in find_last("look").items() if value),
+        accepted=frozenset(image for image, value in find_last("accept").items() if value),
         moved={image: BAG_LABELS[value] for image, value in find_last("move").items()},
         divisions={image: found for image in images if (found := collect(image, "cut", "join"))},
         extent=standing[last_whole].value if last_whole >= 0 else 0,

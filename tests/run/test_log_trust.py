@@ -60,7 +60,7 @@ def test_the_journal_of_a_killed_process_is_rolled_back(tmp_path):
         other.execute("PRAGMA cache_size=1")
         other.execute("BEGIN IMMEDIATE")
         columns = "number, time, kind, image, name, value, height, width, counts, checksum, batch, frame"
-        values = "6, 0, 'look', '', '', 1, 0, 0, zeroblob(99999), '', 0, -1"
+        values = "6, 0, 'accept', '', '', 1, 0, 0, zeroblob(99999), '', 0, -1"
         other.execute(f"INSERT INTO actions ({columns}) VALUES ({values})")
         copy = tmp_path / "copy" / path.name
         copy.parent.mkdir()

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from segvote.errors import DamagedFileError, MissingPartError
 from segvote.io.arrays import write_arrays
 from segvote.io.images import read_image
+from segvote.opened_run import N_PICTURES, OpenedRun
 from segvote.run.record import Inputs
-from segvote.run.run import N_PICTURES, Run
+from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 
 
@@ -71,7 +72,7 @@ def test_the_error_without_supervision_names_the_package(finished_run, monkeypat
 
 
 def test_a_notebook_shows_counts_and_pictures(finished_run):
-    page = finished_run._repr_html_()
+    page = OpenedRun(finished_run.folder.path)._repr_html_()
     assert "6 with, 6 without, voter ekde" in page
     assert page.count("data:image/jpeg;base64,") == min(N_PICTURES, 6)
 
@@ -79,12 +80,12 @@ def test_a_notebook_shows_counts_and_pictures(finished_run):
 def test_missing_pictures_are_left_out_and_names_escaped(run_copy, tmp_path):
     folder = RunFolder(run_copy.rename(tmp_path / "<i>"))
     folder.write_record(replace(folder.read_record(), inputs=Inputs("/gone/with", "/gone/without")))
-    page = Run(folder.path)._repr_html_()
+    page = OpenedRun(folder.path)._repr_html_()
     assert "<img" not in page
     assert "&lt;i&gt;" in page
 
 
-@pytest.mark.parametrize("name", ["scores", "votes", "weights", "decisions", "thresholds"])
+@pytest.mark.parametrize("name", ["scores", "votes", "weights", "selected", "thresholds"])
 def test_votes_that_are_missing_or_short_are_named(run_copy, name):
     run = Run(run_copy)
     arrays = dict(run.votes)

@@ -43,7 +43,7 @@ def test_masks_of_a_stored_run_are_those_in_its_files(stored):
 
 
 def test_corrections_of_a_stored_run_are_read(stored):
-    assert [(action.kind, action.value) for action in read_actions(stored / "review.sqlite")] == [("look", 1)]
+    assert [(action.kind, action.value) for action in read_actions(stored / "review.sqlite")] == [("accept", 1)]
 
 
 def test_a_stored_run_is_exported(stored, tmp_path):

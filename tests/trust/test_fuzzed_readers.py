@@ -87,7 +87,7 @@ def write_log(world):
 def spoil_rows(world):
     """A log of two actions; in the second, two values are nonsense, with a matching checksum."""
     path, bag = write_log(world)
-    kinds = ("set", "move", "look", "paint", "undo", "redo", "extent", "alternative")
+    kinds = ("set", "move", "accept", "paint", "undo", "redo", "extent", "alternative")
     strange = (*STRANGE, *kinds, bag.digest, 2**40, b"\xff", "0@", "05l1")
     texts = [one for one in strange if isinstance(one, int | float | str | bytes) and one not in (2**70, 2**63)]
     whole = path.read_bytes()

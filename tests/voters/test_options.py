@@ -89,4 +89,4 @@ def test_annotate_takes_voter_options_and_the_sign_decision(scenes, tmp_path):
     assert run.settings.voter_options == {"bandwidth_for": 0.3, "bandwidth_against": 0.1, "max_iter": 3}
     votes, part = run.votes, run.get_slice(0)
     best = np.arange(part.stop - part.start) == votes["votes"][part].argmax()  # every *with* image keeps it
-    np.testing.assert_array_equal(votes["decisions"][part].astype(bool), (votes["votes"][part] > 0) | best)
+    np.testing.assert_array_equal(votes["selected"][part].astype(bool), (votes["votes"][part] > 0) | best)

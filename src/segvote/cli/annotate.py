@@ -35,7 +35,7 @@ from segvote.io.picture_formats import PAGES, WINDOWS
 from segvote.masks import OBJECTS, WAYS
 from segvote.method.extents import N_EXTENTS
 from segvote.method.threshold import DECISIONS
-from segvote.run.alternatives import DOUBTFUL, name_alternative, parse_alternative, read_alternatives
+from segvote.run.alternatives import ASKED_LEVELS, name_alternative, parse_alternative, read_alternatives
 from segvote.run.run import Run, format_command
 from segvote.segmentation import SEGMENTERS
 from segvote.settings import DETAILS, Settings
@@ -67,7 +67,7 @@ def annotate(
         None,
         panel=INPUT,
         metavar="ROOT",
-        help="Instead of both: one sub-folder per class; none/.",
+        help="Instead of two folders: one with a sub-folder per class.",
     ),
     segments: str | None = SEGMENTS,
     masks: str | None = option(
@@ -79,7 +79,7 @@ def annotate(
     frames: str = setting("frames", INPUT, f"Sub-folders that are videos: {', '.join(FRAMES)}.", FRAMES),
     every: int = setting("every", INPUT, "Read every n-th frame of a video.", min=1),
     unsure: bool = setting("unsure", INPUT, "Allow empty masks for WITH images without support."),
-    pages: str = setting("pages", INPUT, f"Of a TIFF stack: {', '.join(PAGES)}.", PAGES),
+    pages: str = setting("pages", INPUT, f"Pages of a TIFF stack: {', '.join(PAGES)}.", PAGES),
     strict: bool = STRICT,
     detail: str = setting("detail", METHOD, f"Input size: {', '.join(DETAILS)}, pixels."),
     voter: str = setting("voter", METHOD, "The method (ekde), or one voter alone.", SYSTEMS),
@@ -114,13 +114,13 @@ def annotate(
     jobs: int = JOBS,
     scheduler: str | None = SCHEDULER,
     device: str = option(
-        CPU, panel=SCALE, help="Device for the network: auto, cpu, cuda, another", **choice(DEVICES, "device")
+        CPU, panel=SCALE, help="Device for the network: auto, cpu, cuda, another.", **choice(DEVICES, "device")
     ),
     alternative: str = option(
         "",
         panel=RESEARCH,
         metavar="LETTER",
-        help="What it is, by its letter in the report; see segvote choose.",
+        help="Alternative to show, by its letter in the report; see segvote choose.",
     ),
     fps: float = setting("fps", RESEARCH, "Frames per second to read of a video; 0: all.", min=0.0),
     window: str = setting("window", RESEARCH, f"Intensity window for 16-bit images: {', '.join(WINDOWS)}.", WINDOWS),
@@ -245,12 +245,12 @@ def print_outcome(run: Any) -> None:
 
 
 def ask_which(run: Run) -> str:
-    """The question whether the run found the right thing, as a line; empty where it is not in doubt, or answered."""
+    """The question whether the run found the right thing, as a line; empty for a high confidence, or after a choice."""
     path = run.folder.path
     if run.alternative:
         letter = name_alternative(run.alternative)
         return f"shows    {letter}, as chosen; the default: {format_command(path, 'choose', 'A')}"
-    if run.confidence.get("level") not in DOUBTFUL or len(read_alternatives(run)) < 2:
+    if run.confidence.get("level") not in ASKED_LEVELS or len(read_alternatives(run)) < 2:
         return ""
     return f"Is it one of these? See report.html, then, for B: {format_command(path, 'choose', 'B')}"
 

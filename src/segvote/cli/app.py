@@ -37,7 +37,7 @@ First
   segvote annotate WITH/ WITHOUT/ -o out/    masks, heat maps, a COCO file and a report
 
 Then
-  segvote review out/                        click what is wrong, everything votes again
+  segvote review out/                        correct masks; finished images teach the others
   segvote export out/ --format yolo          use the masks in another tool
 
   segvote --help                             all commands; segvote COMMAND --help has examples

@@ -13,6 +13,7 @@ from segvote.cli.compare import JOBS, RESULTS, VOTER_OPTION, parse_voter_options
 from segvote.cli.options import choice
 from segvote.cli.terminal import show_progress
 from segvote.datasets import DATASETS
+from segvote.evaluation.defaults import FEATURES, MAX_ITEMS, N_FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.settings import Settings
 
@@ -35,7 +36,7 @@ def benchmark(
     voters: str | None = typer.Option(
         None, help="Names joined by commas, or all, as in compare; default: the paper's and the method."
     ),
-    features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
+    features: str = typer.Option(",".join(FEATURES), help="Names joined by commas; used with --voters."),
     as_paper: bool = typer.Option(
         False, "--as-paper", help="The paper's recipe: gPb segments, VGG-19 (or VGG-16) at 224 x 224, SIFT words."
     ),
@@ -44,8 +45,8 @@ def benchmark(
     ),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
     voter_option: list[str] | None = VOTER_OPTION,
-    frames: int = typer.Option(3, min=1, help="Frames used of each video, as images."),
-    max_items: int = typer.Option(200, min=1, help="Maximum number of images or videos of each kind and class."),
+    frames: int = typer.Option(N_FRAMES, min=1, help="Frames used of each video, as images."),
+    max_items: int = typer.Option(MAX_ITEMS, min=1, help="Maximum number of images or videos of each kind and class."),
     jobs: int = JOBS,
 ) -> None:
     """Run the experiments of a data set on disk and put the figures beside the paper's.

@@ -15,9 +15,10 @@ from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
 from segvote.method.threshold import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
+from segvote.pipeline.workers import N_JOBS
 from segvote.registry import check_known
 from segvote.segmentation import SEGMENTERS
-from segvote.settings import Settings
+from segvote.settings import COARSE, Settings
 from segvote.voters import SYSTEMS, VOTERS
 
 DEFAULTS = Settings()
@@ -28,7 +29,7 @@ RESULTS = typer.Option(..., "-o", "--out", metavar="DIR", help="Folder for resul
 VOTER_OPTION = typer.Option(
     None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
 )
-JOBS = typer.Option(2, min=1, help="Number of processes that segment and extract features.")
+JOBS = typer.Option(N_JOBS, min=1, help="Number of processes that segment and extract features.")
 
 
 @app.command(
@@ -52,7 +53,7 @@ def compare(
     segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
     size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
-    detail: str = typer.Option("coarse", help="Input of the network, the same for all: coarse, fine, or pixels."),
+    detail: str = typer.Option(COARSE, help="Input of the network, the same for all: coarse, fine, or pixels."),
     decision: str = typer.Option(DEFAULTS.decision, help=f"The common rule: {', '.join(DECISIONS)}."),
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),

@@ -23,13 +23,13 @@ from segvote.io.stores import is_uri
 )
 def export(
     run_folder: str = RUN,
-    format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}.", **choice(EXPORTS, "export format")),
+    format: str = typer.Option(..., help=f"Format: {', '.join(EXPORTS)}.", **choice(EXPORTS, "export format")),
     out: str | None = typer.Option(
         None, "-o", "--out", metavar="DIR", help="Folder to write; default RUN/exports/FORMAT."
     ),
     label: str | None = typer.Option(None, help="Name of the object there; default: as in the run."),
     unsure: float = typer.Option(
-        0.0,
+        ExportOptions.unsure,
         min=0.0,
         max=1.0,
         help="Segments this close to the threshold become unsure pixels, as a share of the image's range of scores.",
@@ -40,7 +40,7 @@ def export(
         help="Every object on its own, as cut and merged in the review, or all of an image as one; default: by the "
         "--objects of the run.",
     ),
-    min_area: int = typer.Option(1, min=1, help="Leave out objects of fewer pixels."),
+    min_area: int = typer.Option(ExportOptions.min_area, min=1, help="Leave out objects of fewer pixels."),
     polygons: bool = typer.Option(False, "--polygons", help="Outlines instead of masks, where the format has both."),
     images: str = typer.Option(
         ExportOptions.images,

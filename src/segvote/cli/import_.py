@@ -27,9 +27,9 @@ def import_(
     label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
     confirm: bool = typer.Option(False, "--confirm", help="Unchanged masks finish their images, too."),
 ) -> None:
-    """Take over masks that were corrected in another tool, to the pixel: finished images, which teach the others.
+    """Import masks that were corrected in another tool; their images are finished and teach the others.
 
-    Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
+    Images whose masks were not changed are not finished, unless --confirm. Then `segvote update RUN` votes with them.
     """
     from segvote import api
     from segvote.io.stores import find_local_path

@@ -15,7 +15,7 @@ def review(
     port: int = typer.Option(0, min=0, max=65535, help="Port on 127.0.0.1; 0: any free port."),
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
-    """Look at the masks in the browser, click what is wrong, watch everything vote again."""
+    """Look at the masks in the browser and correct them; finished images teach the others."""
     from segvote import api
 
     api.open_review(run_folder, port, browser)

@@ -6,7 +6,7 @@ import typer
 
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import INPUT, JOBS, RUN, SEGMENTS, STRICT, option
+from segvote.cli.options import INPUT, JOBS, RUN, SCHEDULER, SEGMENTS, STRICT, option
 from segvote.cli.terminal import show_progress
 
 
@@ -20,8 +20,9 @@ def update(
     segments: str | None = SEGMENTS,
     strict: bool = STRICT,
     jobs: int = JOBS,
+    scheduler: str | None = SCHEDULER,
 ) -> None:
-    """Look again at the two folders of a run and at corrections made since; only new images are segmented.
+    """Update a run to its two folders and its corrections; only new images are segmented.
 
     Put images into the folders or take them out first: the result is that of a fresh run, in a fraction of the time.
     """
@@ -30,7 +31,8 @@ def update(
     from segvote.run.run_folder import RunFolder
 
     folder = RunFolder(find_local_path(run_folder))
-    known = {bag.name for bag in folder.read_record().bags} if folder.record_path.is_file() else set()
+    before = folder.read_record() if folder.record_path.is_file() else None
+    known = {bag.name for bag in (*before.bags, *before.predicted)} if before else set()
 
     with show_progress() as progress:
         run = api.update(
@@ -39,10 +41,11 @@ def update(
             without_folder=without_folder,
             segments=segments,
             n_jobs=jobs,
+            scheduler=scheduler,
             strict=strict,
             progress=progress,
         )
     if known:
-        names = {bag.name for bag in run.bags}
+        names = {bag.name for bag in run.all_bags}
         typer.echo(f"images   {len(names)}: {len(names - known)} came, {len(known - names)} went")
     print_outcome(run)

@@ -16,8 +16,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError
 from segvote.io.images import read_image
+from segvote.numerics.spread import spread_evenly
+from segvote.registry import check_known
 from segvote.types import WITH, WITHOUT
 
 Reader = Callable[[], np.ndarray]  # called when the truth is needed
@@ -75,16 +77,12 @@ def pick_classes(known: Iterable[str], class_name: str | None) -> list[str]:
     known = list(known)
     if class_name is None:
         return known
-    if class_name not in known:
-        raise UnknownNameError(f"unknown class {class_name!r}; the known ones are: {', '.join(known)}")
-    return [class_name]
+    return [check_known(class_name, known, "class")]
 
 
-def spread_evenly(values: Sequence[T], count: int) -> list[T]:
+def take_evenly(values: Sequence[T], count: int) -> list[T]:
     """At most `count` of the values, evenly spread."""
-    if len(values) <= count:
-        return list(values)
-    return [values[place] for place in np.linspace(0, len(values) - 1, count).round().astype(int)]
+    return [values[place] for place in spread_evenly(len(values), count)]
 
 
 def find_folder(root: Path | str, *wanted: str) -> Path:

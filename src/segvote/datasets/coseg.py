@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from segvote.datasets.base import DataItem, DataSet, find_folder, oppose_classes, spread_evenly
+from segvote.datasets.base import DataItem, DataSet, find_folder, oppose_classes, take_evenly
 from segvote.io.masks import read_mask
 from segvote.types import WITH, WITHOUT
 
@@ -77,4 +77,4 @@ def _list_images(folder: Path) -> list[DataItem]:
 
 def _choose_absent(data: DataSet, class_name: str) -> tuple[DataItem, ...]:
     shown, absent = (data.select(class_name, label) for label in (WITH, WITHOUT))
-    return (*shown, *spread_evenly(absent, max(len(shown), LEAST_WITHOUT)))
+    return (*shown, *take_evenly(absent, max(len(shown), LEAST_WITHOUT)))

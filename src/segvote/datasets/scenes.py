@@ -18,9 +18,10 @@ import numpy as np
 from PIL import Image
 
 from segvote.datasets.cutouts import OBJECTS, Cutout, cut_card, cut_object, open_bundled
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError
 from segvote.io.files import write_bytes
 from segvote.io.masks import encode_png, write_mask
+from segvote.registry import check_known
 from segvote.types import WITH, WITHOUT
 
 N_TRIES = 20  # places tried for an object of the clutter before it is left out
@@ -78,8 +79,7 @@ def make_scenes(
     low, high = object_area
     if min(size) < 32:
         raise BadInputError(f"a scene must be at least 32 pixels wide and high, got {size}")
-    if target not in OBJECTS:
-        raise UnknownNameError(f"unknown object {target!r}; the known ones are: {', '.join(OBJECTS)}")
+    check_known(target, OBJECTS, "object")
     if not 0 < low <= high <= 0.4:
         raise BadInputError(f"object_area must be two rising parts of the image up to 0.4, got {object_area}")
     for bag_label, count in ((WITH, n_with), (WITHOUT, n_without)):

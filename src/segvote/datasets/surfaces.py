@@ -13,7 +13,8 @@ import cv2
 import numpy as np
 
 from segvote.datasets.scenes import GROUNDS, Scene, paint_ground
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError
+from segvote.registry import check_known
 from segvote.types import WITH, WITHOUT
 
 MARGIN = 0.06  # distance of a defect from the border, as a part of the side
@@ -63,9 +64,8 @@ def make_surfaces(
     >>> scratched.image.shape, int(scratched.mask.sum())
     ((256, 256, 3), 131)
     """
-    for name, value, known in (("defect", kind, DEFECTS), ("ground", ground, GROUNDS)):
-        if value not in known:
-            raise UnknownNameError(f"unknown {name} {value!r}; the known ones are: {', '.join(known)}")
+    check_known(kind, DEFECTS, "defect")
+    check_known(ground, GROUNDS, "ground")
     if size < 64:
         raise BadInputError(f"expected surfaces of at least 64 pixels, got {size}; choose a larger size")
     if not 10 / size**2 <= area[0] <= area[1] <= 0.05:

@@ -17,24 +17,25 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets import DATASETS
-from segvote.datasets.base import DataItem, DataSet, spread_evenly
+from segvote.datasets.base import DataItem, DataSet, take_evenly
 from segvote.datasets.paper_table import PAPER_METHODS, find_paper_corloc, measure_resolution
 from segvote.errors import BadInputError, MissingPartError, UnknownNameError
-from segvote.evaluation.compare import VoterOptions, compare_combinations, list_combinations
+from segvote.evaluation.compare import Experiment, VoterOptions, compare_combinations, list_combinations
 from segvote.evaluation.comparison import Combination, Comparison
+from segvote.evaluation.defaults import MAX_ITEMS, N_FRAMES
 from segvote.evaluation.truth import Truth, TruthReader
 from segvote.features import make_features
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.pipeline.workers import Resources
 from segvote.progress import Progress
-from segvote.settings import Settings
+from segvote.settings import COARSE, Settings
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD
 
 # Ours beside the paper's methods.
 OURS = {"method, deep (ours)": (METHOD, "lite0"), "method (ours)": (METHOD, "bow")}
 # Segmenter and size of `--as-paper`.
-PAPER_SETTINGS = Settings(segmenter="gpb", size=224, detail="coarse")
+PAPER_SETTINGS = Settings(segmenter="gpb", size=224, detail=COARSE)
 PAPER_NETWORKS = ("vgg19", "vgg16")  # the paper's, and the nearest to it whose weights are in a registry
 
 
@@ -131,8 +132,8 @@ def benchmark_classes(
     *,
     rows: Mapping[str, tuple[str, str]] | None = None,
     class_name: str | None = None,
-    n_frames: int = 3,
-    max_items: int = 200,
+    n_frames: int = N_FRAMES,
+    max_items: int = MAX_ITEMS,
     voter_options: VoterOptions | None = None,
     resources: Resources = Resources(),
 ) -> Benchmark:
@@ -148,16 +149,17 @@ def benchmark_classes(
         class_folders = link_class(data, wanted, Path(out) / "images" / wanted, n_frames, max_items)
         if class_folders.n_items == 0:
             continue  # it still serves the other classes as *without*
-        comparison = compare_combinations(
-            *class_folders.folders,
+        experiment = Experiment(
+            class_folders.folders,
             class_folders.readers,
             folder,
             combinations,
-            settings,
-            voter_options=voter_options,
+            settings or Settings(),
+            voter_options or {},
             threshold=VIDEO_THRESHOLD if class_folders.is_video else IMAGE_THRESHOLD,
             resources=replace(resources, progress=partial(report_class, resources.progress, wanted)),
         )
+        comparison = compare_combinations(experiment)
         grouped = [one.group(class_folders.groups) if one.is_good else one for one in comparison.results]
         classes[wanted], n_items[wanted] = replace(comparison, results=grouped), class_folders.n_items
         pictures[wanted] = comparison, class_folders
@@ -176,7 +178,7 @@ def link_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_
 
     Of each video `n_frames` are used. At most `max_items` items of each kind are taken, evenly spread over the list.
     """
-    shown, absent = (spread_evenly(data.select(class_name, label), max_items) for label in (WITH, WITHOUT))
+    shown, absent = (take_evenly(data.select(class_name, label), max_items) for label in (WITH, WITHOUT))
     if not absent:
         raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other objects")
     readers: dict[str, TruthReader] = {}
@@ -202,8 +204,8 @@ def choose_frames(item: DataItem, n_frames: int) -> list[int]:
     """Numbers of the frames to use: those with truth, evenly spread, then others until there are enough."""
     known = sorted({*item.masks, *item.boxes})
     others = [number for number in range(len(item.frames)) if number not in known]
-    chosen = spread_evenly(known, n_frames)
-    return sorted([*chosen, *spread_evenly(others, n_frames - len(chosen))])
+    chosen = take_evenly(known, n_frames)
+    return sorted([*chosen, *take_evenly(others, n_frames - len(chosen))])
 
 
 def _link(path: Path, link: Path) -> None:

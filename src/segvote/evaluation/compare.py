@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from segvote.pipeline.workers import Resources
 from segvote.registry import check_known
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.settings import Settings
+from segvote.settings import COARSE, Settings
 from segvote.voters import METHOD, VOTERS, keeps_lengths
 
 # After the name of a voter: with the re-vote and the linear classifier of the method.
@@ -53,38 +53,41 @@ def list_combinations(
     return [Combination(*names) for names in product(segmenters, features, voters)]
 
 
-def compare_combinations(
-    with_folder: Path | str,
-    without_folder: Path | str,
-    readers: Mapping[str, TruthReader],
-    out: Path | str,
-    combinations: Sequence[Combination],
-    settings: Settings | None = None,
-    *,
-    voter_options: VoterOptions | None = None,
-    threshold: float = IMAGE_THRESHOLD,
-    resources: Resources = Resources(),
-) -> Comparison:
-    """Measure combinations on two folders of images, with the truth of `list_truth`; see `segvote.compare`."""
+@dataclass(frozen=True)
+class Experiment:
+    """Combinations on two folders of images, with the truth of `list_truth`; results are kept in `out`."""
+
+    folders: tuple[Path, Path]  # *with* and *without*
+    readers: Mapping[str, TruthReader]
+    out: Path
+    combinations: Sequence[Combination]
+    settings: Settings = field(default_factory=Settings)  # everything else
+    voter_options: VoterOptions = field(default_factory=dict)
+    threshold: float = IMAGE_THRESHOLD  # overlap above which an image is found
+    resources: Resources = field(default_factory=Resources)
+
+
+def compare_combinations(experiment: Experiment) -> Comparison:
+    """Measure all combinations by all rules; see `segvote.compare`."""
+    out, resources, combinations = experiment.out, experiment.resources, experiment.combinations
     for one in combinations:
         check_known(one.voter.removesuffix(FINISH), (METHOD, *VOTERS), "voter")
-    settings, options, results = share_settings(settings or Settings()), voter_options or {}, []
+    settings, options, results = share_settings(experiment.settings), experiment.voter_options, []
     with RunFolder(out).lock():
         for _, group in groupby(combinations, key=lambda one: (one.segmenter, one.features)):
             members = list(group)
             shared = choose_settings(settings, replace(members[0], voter=settings.voter), {})
-            folders = Path(with_folder), Path(without_folder)
-            stage = _try_stage(folders, readers, Path(out) / "run", shared, resources)
+            stage = _try_stage(experiment.folders, experiment.readers, out / "run", shared, resources)
             for one in members:
-                results.append(_try_combination(one, stage, choose_settings(settings, one, options), Path(out)))
+                results.append(_try_combination(one, stage, choose_settings(settings, one, options), out))
                 resources.progress("compare", len(results), len(combinations))
-    return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
+    return Comparison(out, experiment.folders[0], settings.voter, experiment.threshold, results)
 
 
 def share_settings(settings: Settings) -> Settings:
     """The settings with which voters are compared: whole segments, and one detail for all."""
     # ``auto`` would let the confidence of the reference choose the features of all other voters.
-    return replace(settings, draw="segments", detail="coarse" if settings.detail == "auto" else settings.detail)
+    return replace(settings, draw="segments", detail=COARSE if settings.detail == "auto" else settings.detail)
 
 
 def choose_settings(settings: Settings, combination: Combination, options: VoterOptions) -> Settings:
@@ -98,7 +101,7 @@ def choose_settings(settings: Settings, combination: Combination, options: Voter
         voter=voter,
         finish=voter != combination.voter,
         voter_options={**own, **options.get(voter, {})},
-        detail=settings.detail if combination.features == SCALABLE else "coarse",
+        detail=settings.detail if combination.features == SCALABLE else COARSE,
     )
 
 
@@ -114,7 +117,7 @@ class Stage:
     @property
     def n_matched(self) -> int:
         """How many segments the reference selected."""
-        return int(self.run.votes["decisions"].sum())
+        return int(self.run.votes["selected"].sum())
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """Values of all segments, (n_segments,), to those of each image with truth."""
@@ -187,7 +190,7 @@ def measure_combination(combination: Combination, stage: Stage, settings: Settin
     scores, thresholds, selections = decide_by_rules(table, votes, settings, stage.n_matched)
     parts, bags = stage.split(scores), [stage.run.bags[index] for index in stage.truth]
     heats = [
-        scale_heat(part, float(level), float(scores.min()), float(part.max())).round(3).tolist()
+        scale_heat(part, float(level), float(scores.min())).round(3).tolist()
         for part, level in zip(parts, thresholds[list(stage.truth)], strict=True)
     ]
     return Result(
@@ -211,7 +214,7 @@ def count_votes(table: SegmentTable, settings: Settings) -> tuple[np.ndarray, fl
         base = hold_vote(table, settings)
         seconds = time.process_time() - started
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
-    votes = np.asarray(base.selection.votes, dtype=np.float64)
+    votes = np.asarray(base.selection.unsmoothed, dtype=np.float64)
     if not np.isfinite(votes).all():
         raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
     return votes, seconds, list(dict.fromkeys(notes))

@@ -16,6 +16,7 @@ from segvote.datasets import DATASETS
 from segvote.datasets.coseg import VOC_CLASSES
 from segvote.errors import UnknownNameError
 from segvote.evaluation.benchmark import link_class, report_class
+from segvote.evaluation.defaults import MAX_ITEMS
 from segvote.evaluation.segments import find_run_truth
 from segvote.io.images import resize_labels
 from segvote.io.masks import IGNORE, OBJECT
@@ -46,7 +47,7 @@ def measure_coseg(
     settings: Settings | None = None,
     *,
     class_name: str | None = None,
-    max_items: int = 200,
+    max_items: int = MAX_ITEMS,
     resources: Resources = Resources(),
 ) -> list[CosegResult]:
     """Annotate every class of a co-segmentation set, or one, and compare the masks with the truth.

@@ -76,7 +76,7 @@ class Ranking:
 class ExtentResult:
     """Figures of one extent: of the masks for the `chosen` one of the run, otherwise by whole segments."""
 
-    level: int
+    extent: int
     corloc: float
     miou: float
     chosen: bool
@@ -216,11 +216,11 @@ def measure_extents(
     truth by the number of its image, counted per segment.
     """
     results = []
-    for level, selected in enumerate([] if run.record.predicted else list_selections(run), start=1):
+    for extent, selected in enumerate([] if run.record.predicted else list_selections(run), start=1):
         ious = measure_ious([one.measure(selected[run.get_slice(index)]) for index, one in counted.items()])
-        is_chosen = level == run.extent
+        is_chosen = extent == run.extent
         ious = chosen_ious if is_chosen else ious
-        results.append(ExtentResult(level, measure_corloc(ious, threshold), float(ious.mean()), is_chosen))
+        results.append(ExtentResult(extent, measure_corloc(ious, threshold), float(ious.mean()), is_chosen))
     return results
 
 

@@ -9,31 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from segvote import __version__
 from segvote.errors import SegvoteError
 from segvote.evaluation.compare import (
+    Experiment,
     Stage,
-    VoterOptions,
     choose_settings,
     count_votes,
     format_reason,
     prepare_stage,
     share_settings,
 )
-from segvote.evaluation.comparison import Combination
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.segments import measure_ious
-from segvote.evaluation.truth import TruthReader
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
-from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.pipeline.vote import decide_votes
-from segvote.pipeline.workers import Resources
-from segvote.progress import Progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.settings import Settings
 from segvote.voters import keeps_lengths
@@ -121,36 +115,24 @@ class StressPoint:
     reason: str = ""
 
 
-def measure_stress(
-    with_folder: Path | str,
-    without_folder: Path | str,
-    readers: Mapping[str, TruthReader],
-    out: Path | str,
-    combinations: Sequence[Combination],
-    settings: Settings | None = None,
-    *,
-    voter_options: VoterOptions | None = None,
-    threshold: float = IMAGE_THRESHOLD,
-    n_draws: int = N_DRAWS,
-    resources: Resources = Resources(),
-) -> list[StressPoint]:
-    """Measure voters under every kind of stress, by the common rule; parameters as for `compare_combinations`.
+def measure_stress(experiment: Experiment, n_draws: int = N_DRAWS) -> list[StressPoint]:
+    """Measure voters under every kind of stress, by the common rule.
 
     Only combinations with the segmenter and the features of the first one take part; segments and features of a
-    comparison in `out` are used again. Where chance decides, the mean of `n_draws` draws is kept.
+    comparison in the same folder are used again. Where chance decides, the mean of `n_draws` draws is kept.
     """
-    settings, first = share_settings(settings or Settings()), combinations[0]
-    members = [one for one in combinations if replace(one, voter=first.voter) == first]
+    settings, first = share_settings(experiment.settings), experiment.combinations[0]
+    members = [one for one in experiment.combinations if replace(one, voter=first.voter) == first]
     shared = choose_settings(settings, replace(first, voter=settings.voter), {})
-    folders = Path(with_folder), Path(without_folder)
-    with RunFolder(out).lock():
-        stage = prepare_stage(folders, readers, Path(out) / "run", shared, resources)
-        own = {one.voter: choose_settings(settings, one, voter_options or {}) for one in members}
-        return _measure_voters(stage, own, Path(out), threshold, n_draws, resources.progress)
+    with RunFolder(experiment.out).lock():
+        run = experiment.out / "run"
+        stage = prepare_stage(experiment.folders, experiment.readers, run, shared, experiment.resources)
+        own = {one.voter: choose_settings(settings, one, experiment.voter_options) for one in members}
+        return _measure_voters(experiment, stage, own, n_draws)
 
 
 def _measure_voters(
-    stage: Stage, voters: Mapping[str, Settings], out: Path, threshold: float, n_draws: int, progress: Progress
+    experiment: Experiment, stage: Stage, voters: Mapping[str, Settings], n_draws: int
 ) -> list[StressPoint]:
     n_bags = int(min(np.bincount(stage.tables[False].bag_labels, minlength=2)))
     wanted = [(name, level) for name, one in STRESSES.items() for level in one.list_levels(n_bags)]
@@ -158,26 +140,24 @@ def _measure_voters(
     for name, level in wanted:
         for voter, settings in voters.items():
             point, places = StressPoint(name, level, voter), range(n_draws if level else 1)
-            points.append(_average([_get_draw(stage, point, settings, out, draw, threshold) for draw in places]))
-            progress("stress", len(points), len(wanted) * len(voters))
+            points.append(_average([_get_draw(experiment, stage, point, settings, draw) for draw in places]))
+            experiment.resources.progress("stress", len(points), len(wanted) * len(voters))
     return points
 
 
-def _get_draw(
-    stage: Stage, point: StressPoint, settings: Settings, out: Path, draw: int, threshold: float
-) -> StressPoint:
+def _get_draw(experiment: Experiment, stage: Stage, point: StressPoint, settings: Settings, draw: int) -> StressPoint:
     """The stored point of one draw, or a new one, which is stored unless it failed."""
     # Without a change all kinds are the same measurement.
     changed = {"kind": point.kind, "level": point.level, "draw": draw} if point.level else {}
-    decided = {"settings": settings.to_dict(), "stage": stage.key, "threshold": threshold}
-    path = out / "stress" / f"{make_key(version=__version__, **decided, **changed)}.json"
+    decided = {"settings": settings.to_dict(), "stage": stage.key, "threshold": experiment.threshold}
+    path = experiment.out / "stress" / f"{make_key(version=__version__, **decided, **changed)}.json"
     try:
         stored = convert_record(read_json(path), StressPoint, path)
         return replace(stored, kind=point.kind)
     except SegvoteError:  # there is none, or it is damaged
         pass
     try:
-        outcome = _measure_draw(stage, point, settings, draw, threshold)
+        outcome = _measure_draw(stage, point, settings, draw, experiment.threshold)
     except Exception as error:  # the reason goes into the table
         return replace(point, reason=format_reason(error))
     write_json(path, asdict(outcome), indent=None)

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from scipy import sparse
 
-from segvote.errors import BadInputError
+from segvote.registry import check_known
 
 LARGEST_TABLE = 4_000_000  # segments times cells: 32 MB
 
@@ -83,9 +83,7 @@ POOLINGS = {"max": pool_max, "mean": pool_mean}
 
 def check_pooling(pooling: str) -> str:
     """Return the name of a pooling if it is known."""
-    if pooling not in POOLINGS:
-        raise BadInputError(f"expected a pooling out of {', '.join(POOLINGS)}; got {pooling!r}")
-    return pooling
+    return check_known(pooling, POOLINGS, "pooling")
 
 
 def choose_sides(height: int, width: int, size: int, multiple: int) -> tuple[int, int]:

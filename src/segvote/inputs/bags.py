@@ -27,6 +27,7 @@ from segvote.io.picture_formats import (
     name_view,
 )
 from segvote.io.video.reading import hash_video
+from segvote.registry import check_known
 from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -114,10 +115,13 @@ def list_unsorted_bags(folder: Path, settings: Settings = Settings()) -> list[Ba
     return list(map(hash_bag, list_unread_bags(folder, settings)))
 
 
-def list_unread_bags(folder: Path, settings: Settings = Settings()) -> list[Bag]:
-    """As `list_unsorted_bags`, without the digests, for which every file is read; see `hash_bag`."""
+def list_unread_bags(folder: Path, settings: Settings = Settings(), lister: Lister | None = None) -> list[Bag]:
+    """As `list_unsorted_bags`, without the digests, for which every file is read; see `hash_bag`.
+
+    `lister` replaces the listing that opens stacks and animations.
+    """
     _check_folder(folder)
-    lister = partial(map, partial(_list_source, settings))
+    lister = lister or partial(map, partial(_list_source, settings))
     return [replace(bag, name=bag.name.removeprefix("/")) for bag in _list_folder("", folder, settings, lister)]
 
 
@@ -141,9 +145,8 @@ def _check_folder(folder: Path) -> None:
 
 def _list_folder(bag_label: str, folder: Path, settings: Settings, lister: Lister) -> list[Bag]:
     """All bags of a folder, sorted by name; a folder without any is an error that names the files there."""
-    for name, value, known in (("pages", settings.pages, PAGES), ("window", settings.window, WINDOWS)):
-        if value not in known:
-            raise BadInputError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+    check_known(settings.pages, PAGES, "pages")
+    check_known(settings.window, WINDOWS, "window")
     paths = split_videos(folder, list_images(folder), settings.frames)
     if not paths:
         raise BadInputError(
@@ -168,9 +171,20 @@ def _list_source(settings: Settings, source: Source) -> Iterator[Bag]:
     return _list_file(source.bag_label, source.folder, source.path, settings)
 
 
+def is_stack(path: Path) -> bool:
+    """Whether a file may have several pages, by its name."""
+    return path.suffix.lower() in TIFF_EXTENSIONS and not is_video(path)
+
+
+def name_bag(settings: Settings, source: Source) -> Bag:
+    """The one bag of a file or of a folder of frames, by its name; nothing is read."""
+    path, name = source.path, source.path.relative_to(source.folder).as_posix()
+    window = path if is_video(path) else choose_window(path, settings.window)
+    return Bag(f"{source.bag_label}/{name}", source.bag_label, window, "")
+
+
 def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> Iterator[Bag]:
-    is_stack = path.suffix.lower() in TIFF_EXTENSIONS and not is_video(path)
-    n_pages = count_pages(path) if is_stack else 1
+    n_pages = count_pages(path) if is_stack(path) else 1
     pages = [path]
     if n_pages > 1 and settings.pages == "all":
         n_digits = len(str(n_pages - 1))

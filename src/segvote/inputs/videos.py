@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from segvote.errors import BadInputError
 from segvote.io.images import list_images
 from segvote.io.video.reading import VIDEO_EXTENSIONS, is_frame_folder, is_numbered_folder, list_frames
+from segvote.registry import check_known
 
 FRAMES = ("auto", "images", "video")
 
@@ -24,8 +24,7 @@ def split_videos(folder: Path, images: Sequence[Path], frames: str = "auto") -> 
     When most sub-folders of numbered pictures are videos, all of them are: a camera may pan fast. With
     ``frames="video"`` every sub-folder with pictures is a video, with ``frames="images"`` none.
     """
-    if frames not in FRAMES:
-        raise BadInputError(f"frames must be one of {', '.join(FRAMES)}; got {frames!r}")
+    check_known(frames, FRAMES, "frames")
     folders = _find_frame_folders(folder, images, frames)
     rest = [path for path in images if path.parent not in folders]
     return sorted(

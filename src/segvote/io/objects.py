@@ -87,6 +87,12 @@ class Store:
             raise BadInputError(f"{self.uri} holds {name!r:.80}, which no folder can hold; rename it there")
         return name
 
+    def describe(self, name: str) -> Version:
+        """The version of an object."""
+        files, root = self.open()
+        with self.explain("read"):
+            return _read_version(retry(lambda: files.info(_join(root, name))))
+
     def read(self, name: str) -> bytes | None:
         """The bytes of an object, or None where there is none."""
         files, root = self.open()
@@ -264,10 +270,8 @@ def fetch_placeholder(path: Path) -> None:
         return
     split_uri(uri)
     store = Store(uri.rpartition("/")[0])
-    files, root = store.open()
     store.get([path.name], path.parent)
-    with store.explain("read"):
-        stamp(path, _read_version(retry(lambda: files.info(_join(root, path.name)))))
+    stamp(path, store.describe(path.name))
 
 
 def stamp(path: Path, version: Version) -> None:

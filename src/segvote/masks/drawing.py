@@ -52,8 +52,12 @@ class Drawing:
     device: str = ""
 
 
-def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) -> np.ndarray:
-    """Bring scores to [0, 1]: `low` and less become 0, `threshold` one half, `high` and more 1."""
+def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float | None = None) -> np.ndarray:
+    """Bring scores to [0, 1]: `low` and less become 0, `threshold` one half, `high` and more 1.
+
+    An image that shows the object has its own scale, up to its highest score, where no `high` is given.
+    """
+    high = float(scores.max()) if high is None else high
     above = 0.5 + 0.5 * (scores - threshold) / max(high - threshold, 1e-12)
     below = 0.5 * (scores - low) / max(threshold - low, 1e-12)
     return np.clip(np.where(scores > threshold, above, below), 0.0, 1.0)

@@ -7,7 +7,7 @@ threshold, connected to pixels above a higher one, in and beside the selected se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -51,6 +51,18 @@ class LineFilter(NamedTuple):
 FILTERS = tuple(LineFilter(channel, sign, radius) for channel in range(3) for sign in (-1, 1) for radius in RADII)
 
 
+def apply_filters(smooth: np.ndarray) -> Iterator[np.ndarray]:
+    """(h, w) float32 response of each of `FILTERS`, as `LineFilter.apply` gives it.
+
+    Half of the time is the wide Gaussian, which is blurred once for both signs: it is symmetric to the last bit.
+    """
+    for channel in range(3):
+        difference = LineFilter(channel, 1, 0).apply(smooth)
+        for line_filter in FILTERS:
+            if line_filter.channel == channel:
+                yield line_filter.apply(smooth) if line_filter.radius else line_filter.sign * difference
+
+
 def remove_grain(lab: np.ndarray) -> np.ndarray:
     """(h, w, 3) float32 Lab as filters see it."""
     return cv2.GaussianBlur(lab, (0, 0), GRAIN)
@@ -73,8 +85,7 @@ def draw_lines(lab: np.ndarray, selected: np.ndarray, line_filter: LineFilter, l
 def count_responses(lab: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
     """(n_filters, N_STEPS) int64: histogram of each filter's responses, in chosen pixels (h, w) or all."""
     smooth = remove_grain(lab)
-    responses = (line_filter.apply(smooth) for line_filter in FILTERS)
-    chosen_responses = (one if chosen is None else one[chosen] for one in responses)
+    chosen_responses = (one if chosen is None else one[chosen] for one in apply_filters(smooth))
     return np.array([np.bincount(_count_steps(one), minlength=N_STEPS) for one in chosen_responses])
 
 
@@ -86,8 +97,8 @@ def measure_peaks(lab: np.ndarray, labels: np.ndarray, n_segments: int) -> np.nd
     """
     smooth, rows = remove_grain(lab), labels.ravel().astype(np.int64) * N_STEPS
     peaks = np.empty((n_segments, len(FILTERS)), dtype=np.float32)
-    for column, line_filter in enumerate(FILTERS):
-        steps = _count_steps(line_filter.apply(smooth))
+    for column, response in enumerate(apply_filters(smooth)):
+        steps = _count_steps(response)
         counts = np.bincount(rows + steps, minlength=n_segments * N_STEPS).reshape(n_segments, N_STEPS)
         n_reached = (measure_tails(counts) >= PEAK_SHARE).sum(axis=1)
         peaks[:, column] = np.maximum(n_reached - 1, 0) / STEPS_PER_UNIT

@@ -9,6 +9,7 @@ of the vote. Votes are compared by `score_support`, without masks.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +20,7 @@ from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, fit_vote
 from segvote.method.walk import walk_from_seeds
 from segvote.numerics.clusters import find_clusters
+from segvote.numerics.threads import map_in_threads
 
 # Votes of a list, the default included.
 MOST_ALTERNATIVES = 6
@@ -31,9 +33,9 @@ N_SEEDED_STEPS = 20
 SAME_THING = 0.7
 # Exponent of the contrast of an outline, which counts up to `VoteParams.full_contrast` times the mean.
 CONTRAST_EXPONENT = 0.5
-# A vote of a confidence below is replaced by an alternative that is better by this factor. On draws of 12, 30 and all
-# images of sixteen sets factors from 1.1 to 1.2 replace nearly the same votes (docs/research/measurements.md).
-DOUBTFUL, BETTER = 0.5, 1.15
+# A vote of a confidence below is replaced by an alternative that is better supported by this factor. On draws of 12, 30
+# and all images of sixteen sets factors from 1.1 to 1.2 replace nearly the same votes (docs/research/measurements.md).
+REPLACED_BELOW, BETTER = 0.5, 1.15
 # Selections that overlap by less are of clearly different things.
 DIFFERENT = 0.2
 
@@ -41,7 +43,7 @@ DIFFERENT = 0.2
 def list_alternatives(base: Vote) -> list[Vote]:
     """The vote itself and others that select something else, best supported first; at most `MOST_ALTERNATIVES`."""
     electorate = replace(base.electorate, user_labels=np.full(len(base.table), -1, dtype=np.int8))
-    votes = [_vote_from(base, electorate, seeds) for seeds in find_seeds(electorate)]
+    votes = map_in_threads(partial(_vote_from, base, electorate), find_seeds(electorate), base.inputs.graph.nnz)
     kept = [base]
     for vote in sorted(votes, key=score_support, reverse=True):
         if len(kept) < MOST_ALTERNATIVES and all(measure_likeness(vote, other) <= SAME_THING for other in kept):
@@ -51,10 +53,10 @@ def list_alternatives(base: Vote) -> list[Vote]:
 
 def _vote_from(base: Vote, electorate: Electorate, seeds: np.ndarray) -> Vote:
     """The vote that begins with a walk from seeds."""
-    table, known = base.table, base.diagnostics
+    table, diagnostics = base.table, base.diagnostics
     votes = walk_from_seeds(electorate.graph, table.is_candidate, seeds, N_SEEDED_STEPS)
     start = select_walked(table, votes, base.inputs.params).astype(np.float64)
-    return fit_vote(electorate, start, known.hypotheses, known.suspicion, seeds=seeds)
+    return fit_vote(electorate, start, diagnostics.hypotheses, diagnostics.suspicion, seeds=seeds)
 
 
 def find_seeds(electorate: Electorate) -> list[np.ndarray]:
@@ -97,15 +99,18 @@ def score_support(vote: Vote) -> float:
     """
     table, selected = vote.table, vote.selection.selected
     consistency = measure_consistency(table, selected, vote.electorate.graph @ selected.astype(np.float64))
-    shown = float((table.find_best(vote.selection.scores)[table.positive] > 0).mean())
+    shown = float((table.max_by_image(vote.selection.scores)[table.positive] > 0).mean())
     contrast = np.clip(measure_outline_contrast(table, selected), 0.1, vote.inputs.params.full_contrast)
     return consistency * shown * float(contrast) ** CONTRAST_EXPONENT
 
 
 def find_better(alternatives: list[Vote], confidence: float) -> Vote:
-    """The first of the alternatives, or the best supported one where the first is doubtful and clearly worse."""
+    """The first of the alternatives, or the best supported one, see `REPLACED_BELOW`.
+
+    It replaces the first where the confidence in the first is low and its support clearly lower.
+    """
     first, *others = alternatives
-    if confidence >= DOUBTFUL or not others:
+    if confidence >= REPLACED_BELOW or not others:
         return first
     best = max(others, key=score_support)
     return best if score_support(best) > BETTER * score_support(first) else first

@@ -26,6 +26,8 @@ from segvote.method.vote import Vote
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
 LOW, HIGH = 0.35, 0.68
+# The highest values that are called low and fair.
+MOST_LOW, MOST_FAIR = LOW - 1e-4, HIGH - 1e-4
 # Below this value a second vote and a closer look are tried: deliberately higher than `HIGH`, which is a claim
 # about mask quality.
 UNSURE = 0.75
@@ -50,8 +52,10 @@ SAME_PLACE = 0.85
 N_CELLS = 8  # of a position map, along each side
 # The best part of an image, by whose evidence it is put into a folder.
 EVIDENCE_SHARE = 0.02
-# An object of fewer segments than this is small for them.
+# A selection of at most this many segments of mean size, in the median image, counts as small.
 FEW_SEGMENTS = 5
+# Power below which the folders look alike.
+LITTLE_POWER = 0.6
 # What limits a confidence: caps, then signs. Their texts are in `segvote.run.advice`.
 CAUSES = ("few", "chance", "place", "scene", "rival", "extent", "alike", "small", "repeats", "outlines", "background")
 
@@ -95,7 +99,7 @@ class Confidence:
         return bool(self.size <= FEW_SEGMENTS)
 
     @property
-    def look(self) -> float:
+    def comparison_value(self) -> float:
         """Value by which looks at different sizes are compared: separability * contrast * power.
 
         Their features differ, but these three have the same units: the segments and their outlines are the same, and
@@ -114,7 +118,7 @@ def measure_confidence(vote: Vote, test: PermutationTest | None = None, contradi
     A second vote that contradicts the first is not called high.
     """
     table, selected = vote.table, vote.selection.selected
-    test = run_permutation_test(vote) if test is None else test
+    test = run_permutation_test(vote.inputs) if test is None else test
     signs = _measure_signs(vote)
     # Segments of the mean size that the selection covers in each image.
     sizes = table.sum_by_image(table.shares * selected) * np.diff(table.offsets)
@@ -149,21 +153,20 @@ def _measure_signs(vote: Vote) -> dict[str, float]:
     }
 
 
-def cap(confidence: Confidence, cause: str) -> Confidence:
+def limit_to_fair(confidence: Confidence, cause: str) -> Confidence:
     """The confidence, fair at most for this cause."""
-    return replace(confidence, value=HIGH - 1e-4, cause=cause) if confidence.value >= HIGH else confidence
+    return replace(confidence, value=MOST_FAIR, cause=cause) if confidence.value >= HIGH else confidence
 
 
 def _list_caps(bag_labels: np.ndarray, test: PermutationTest, place: float, contradicted: bool) -> dict[str, float]:
     """Cause to the highest value that it allows."""
-    low, fair = LOW - 1e-4, HIGH - 1e-4
     n_bags = min(bag_labels.sum(), (~bag_labels).sum())
     by_chance = test.p_value > P_VALUE_FOR_HIGH or test.gain < GAIN_FOR_HIGH
     return {
-        "few": low if n_bags < FEW_FOR_FAIR else fair if n_bags < FEW_FOR_HIGH else 1.0,
-        "chance": low if test.p_value > P_VALUE_FOR_FAIR else fair if by_chance else 1.0,
-        "place": low if place > SAME_PLACE else 1.0,
-        "scene": fair if contradicted else 1.0,
+        "few": MOST_LOW if n_bags < FEW_FOR_FAIR else MOST_FAIR if n_bags < FEW_FOR_HIGH else 1.0,
+        "chance": MOST_LOW if test.p_value > P_VALUE_FOR_FAIR else MOST_FAIR if by_chance else 1.0,
+        "place": MOST_LOW if place > SAME_PLACE else 1.0,
+        "scene": MOST_FAIR if contradicted else 1.0,
     }
 
 
@@ -172,7 +175,7 @@ def _find_cause(value: float, signs: dict[str, float], size: float, caps: dict[s
     holding = [cause for cause, cap in caps.items() if cap <= value]
     if holding:
         return holding[0]
-    if signs["power"] < 0.6:
+    if signs["power"] < LITTLE_POWER:
         return "alike"
     if size <= FEW_SEGMENTS:
         return "small"

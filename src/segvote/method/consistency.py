@@ -1,4 +1,4 @@
-"""How good is a selection? By the folder labels and the edges of the pictures, without masks.
+"""Measures of a selection without masks, by the folder labels and the edges of the pictures.
 
 *Self-consistency*: selected segments have selected neighbours, others do not. *Outline contrast*: outlines follow
 edges. *Separability*: Otsu's two classes explain the scores. *Overlap* compares two selections. *Power* is how well
@@ -58,7 +58,7 @@ def measure_overlap(areas: np.ndarray, one: np.ndarray, other: np.ndarray) -> fl
 
 def measure_separability(table: SegmentTable, scores: np.ndarray) -> np.ndarray:
     """(n_with,) how well Otsu's two classes explain the scores of each *with* image: 0 as any scores, 1 fully."""
-    explained = split_each(table.split(scores), table.split(table.areas))[1]
+    explained = split_each(table.split_with(scores), table.split_with(table.areas))[1]
     return np.clip((explained - NO_SEPARABILITY) / (FULL_SEPARABILITY - NO_SEPARABILITY), 0.0, 1.0)
 
 
@@ -69,7 +69,7 @@ def measure_uncertainty(table: SegmentTable, scores: np.ndarray, selected: np.nd
     """
     uncertainty, certainty = np.zeros(table.n_images), measure_separability(table, scores)
     if len(walks):
-        parts = [table.split(values) for values in (table.areas, selected, *walks)]
+        parts = [table.split_with(values) for values in (table.areas, selected, *walks)]
         for image, (areas, own, *others) in enumerate(zip(*parts, strict=True)):
             certainty[image] *= np.mean([measure_overlap(areas, other, own) for other in others])
     uncertainty[table.positive] = 1 - certainty

@@ -12,14 +12,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
+from segvote.method.correct import correct_vote
 from segvote.method.extents import Extents, find_extents
 from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.inputs import check_parameters, encode_labels, label_images, number_images
-from segvote.method.second_vote import vote_and_judge
 from segvote.method.table import Geometry, make_table
-from segvote.method.teach import correct_vote
 from segvote.method.vote import Explanation, Vote, explain_vote
+from segvote.method.whole_vote import vote_and_judge
 
 
 class SegmentAnnotator(BaseEstimator):
@@ -53,6 +53,8 @@ class SegmentAnnotator(BaseEstimator):
         Its ``selection`` holds scores, thresholds and selected training segments, each voted for by other images only.
     extents_ : Extents
         Nested selections, from the most distinctive part to the whole object.
+    alternatives_ : list of Vote
+        The vote before corrections, and others that select something else that *with* images share.
     confidence_ : Confidence
         How far to trust the selection.
 
@@ -137,7 +139,7 @@ class SegmentAnnotator(BaseEstimator):
         self._names, numbers = number_images(ids)
         table = make_table(X, label_images(labels, numbers), numbers, geometry)
         graph = search_graph(table, self.n_neighbors)
-        (self._base, *_), self.confidence_ = vote_and_judge(table, graph, self._make_params())
+        self.alternatives_, self.confidence_ = vote_and_judge(table, graph, self._make_params())
         return self.correct(user_labels)
 
     def _make_params(self) -> VoteParams:
@@ -154,7 +156,7 @@ class SegmentAnnotator(BaseEstimator):
     def correct(self, user_labels: np.ndarray | None) -> Self:
         """Hold the vote again with corrections (n_segments,): -1 unknown, 0 background, 1 object; None: without any."""
         check_is_fitted(self, "confidence_")
-        refitted, correction = correct_vote(self._base, user_labels)
+        refitted, correction = correct_vote(self.alternatives_[0], user_labels)
         self.vote_: Vote = replace(refitted, selection=correction.selection)
         self.extents_: Extents = find_extents(self.vote_.table, self.vote_.selection, self.vote_.electorate.graph)
         return self
@@ -176,7 +178,7 @@ class SegmentAnnotator(BaseEstimator):
             known = {name: number for number, name in enumerate(self._names.tolist())}
             bags = np.array([known.get(name, -1) for name in np.asarray(images).tolist()])
         scorer = self.vote_.scorer
-        return scorer.score(X, scorer.link(X, bags))
+        return scorer.score(X, scorer.build_graph(X, bags))
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """(n_segments,) the *with* class where the score is above 0."""
@@ -186,7 +188,7 @@ class SegmentAnnotator(BaseEstimator):
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, 2) background and object; one half at the threshold of the run, as ``vote_.weights``."""
         scores = self.decision_function(X)
-        posterior = self.vote_.scorer.soften(scores)
+        posterior = self.vote_.scorer.compute_soft_labels(scores)
         return np.column_stack([1 - posterior, posterior])
 
     def explain(self, segment: int) -> Explanation:

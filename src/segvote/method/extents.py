@@ -16,7 +16,7 @@ from scipy import sparse
 
 from segvote.method.consistency import measure_outline_contrast
 from segvote.method.table import SegmentTable
-from segvote.method.threshold import select_above, select_above_thresholds
+from segvote.method.threshold import apply_thresholds, select_above
 from segvote.numerics.otsu import split_in_three
 from segvote.selection import DEFAULT_EXTENT, Selection, apply_labels
 
@@ -36,13 +36,13 @@ NEVER = N_EXTENTS + 1
 class Extents:
     """Nested selections; extent 1 is the tightest, `DEFAULT_EXTENT` that of the vote, `N_EXTENTS` the widest."""
 
-    levels: np.ndarray  # (n_segments,) uint8 first extent that selects each segment; `NEVER` where none does
+    first_extents: np.ndarray  # (n_segments,) uint8 first extent that selects each segment; `NEVER` where none does
     thresholds: np.ndarray  # (3, n_images) scores above which segments are selected at the extents 1 to 3
     shares: np.ndarray  # (n_segments,) share of neighbours by which a segment joined, in [0, 1]; 0 for the others
 
     def select(self, extent: int) -> np.ndarray:
         """(n_segments,) bool: the selection at an extent."""
-        return self.levels <= extent
+        return self.first_extents <= extent
 
 
 def find_extents(table: SegmentTable, selection: Selection, graph: sparse.csr_matrix | None) -> Extents:
@@ -52,14 +52,14 @@ def find_extents(table: SegmentTable, selection: Selection, graph: sparse.csr_ma
     """
     thresholds = _find_thresholds(table, selection)
     empty, labels = selection.empty, selection.user_labels
-    cuts = [select_above_thresholds(table, selection.scores, cut, empty, labels) for cut in thresholds]
+    cuts = [apply_thresholds(table, selection.scores, cut, empty, labels) for cut in thresholds]
     cuts[0] &= cuts[1]
     cuts[2] |= cuts[1]
     grown, shares = [cuts[2]] * len(GROWTH_ROUNDS), np.zeros(len(table))
     if graph is not None:
         grown, shares = _grow(table, graph, cuts[2], table.is_candidate & (labels != 0))
-    levels = NEVER - np.sum([*cuts, *grown], axis=0)
-    return Extents(levels.astype(np.uint8), thresholds, shares)
+    first_extents = NEVER - np.sum([*cuts, *grown], axis=0)
+    return Extents(first_extents.astype(np.uint8), thresholds, shares)
 
 
 def _grow(
@@ -112,12 +112,12 @@ def apply_extents(selection: Selection, extents: Extents, chosen: np.ndarray | i
     best = np.full(n_images, -np.inf)
     np.maximum.at(best, images, scores)
     above = np.maximum(best[images] - cuts, 1e-9)
-    joined = (extents.levels > 3) & (extents.levels <= own)
+    joined = (extents.first_extents > 3) & (extents.first_extents <= own)
     return replace(
         selection,
         thresholds=thresholds,
         scores=np.where(joined, np.maximum(scores, cuts + extents.shares * above), scores),
-        selected=apply_labels(extents.levels <= own, selection.user_labels),
+        selected=apply_labels(extents.first_extents <= own, selection.user_labels),
         extent=chosen,
     )
 
@@ -163,7 +163,7 @@ def select_unseen(
     return selected, raised, float(cut)
 
 
-def find_reach(levels: np.ndarray, edges: np.ndarray, extent: int) -> np.ndarray:
-    """(n_segments,) bool: training segments selected at an extent, by their first `levels`, or adjacent to one."""
-    selected = levels <= extent
-    return selected | find_ring(join_adjacent(len(levels), edges), selected)
+def find_reach(first_extents: np.ndarray, edges: np.ndarray, extent: int) -> np.ndarray:
+    """(n_segments,) bool: training segments selected at an extent, by their `first_extents`, or adjacent to one."""
+    selected = first_extents <= extent
+    return selected | find_ring(join_adjacent(len(first_extents), edges), selected)

@@ -1,7 +1,8 @@
 """The k-nearest-neighbour graph across images: every segment is voted for by its k nearest segments of other bags.
 
 The bandwidth adapts to each segment: ``s_i`` is half the distance to its k-th neighbour, and the rows of the graph sum
-to one, ``M_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2)) / sum``.
+to one, ``M_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2)) / sum``. `stretch` prepares the features of the second graph, see
+`second_vote`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr
     """The votes (n, n) of all but the excluded segments (n,) bool; rows sum to one again, or are empty."""
     if not excluded.any():
         return graph
-    votes = graph.data * ~excluded[graph.indices]
+    votes, counts = graph.data * ~excluded[graph.indices], np.diff(graph.indptr)
     left = sparse.csr_matrix((votes, graph.indices, graph.indptr), shape=graph.shape)
     sums = np.asarray(left.sum(axis=1)).ravel()
-    left.data *= np.repeat(np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0), np.diff(graph.indptr))
+    factors = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    if (counts == counts[0]).all():  # as a rule: a product of rows takes a third of the time
+        votes.reshape(len(counts), -1)[:] *= factors[:, None]
+    else:
+        votes *= np.repeat(factors, counts)
     return left
 
 

@@ -7,7 +7,7 @@ The hypotheses are weighted by the exponential of their scores.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
@@ -16,9 +16,9 @@ from segvote.method.consistency import measure_consistency, measure_outline_cont
 from segvote.method.graph import N_NEIGHBORS, exclude_voters
 from segvote.method.prior import measure_border_prior
 from segvote.method.table import SegmentTable
-from segvote.method.threshold import select, select_separable
-from segvote.method.walk import scale_votes, walk, walk_from_labels
-from segvote.selection import apply_labels
+from segvote.method.threshold import select_separable
+from segvote.method.walk import scale_votes, walk
+from segvote.numerics.threads import map_in_threads
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,24 @@ class VoteParams:
 
 @dataclass(frozen=True)
 class VoteInputs:
-    """What a vote is held on, the same for each repetition with other user labels."""
+    """What a vote is held on, the same for each repetition with other user labels; see `make_inputs`."""
 
     table: SegmentTable
     graph: sparse.csr_matrix  # (n_segments, n_segments) votes of the nearest segments of other bags; rows sum to one
     walk_graph: sparse.csr_matrix  # votes that are walked over: `graph`, except in a second vote
     params: VoteParams
-    classes: np.ndarray | None = None  # (n_images,) of `classify_held_out`
+    connectivity: np.ndarray  # (n_segments,) connection to the image border, in [0, 1]
+    image_logits: np.ndarray | None  # (n_images,) of `classify_held_out`; None for too few
+
+    @property
+    def is_second(self) -> bool:
+        """Whether the walk is over another graph than the vote."""
+        return self.walk_graph is not self.graph
+
+    def measure_prior(self, hypothesis: Hypothesis) -> np.ndarray:
+        """(n_segments,) background prior under a hypothesis."""
+        border = self.table.prior * measure_border_prior(self.table.border, self.params.border_prior)
+        return border * (1 - hypothesis.connectivity * self.connectivity)
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,6 @@ class Electorate:
     """The inputs of a vote, and which of the segments vote."""
 
     inputs: VoteInputs
-    connectivity: np.ndarray  # (n_segments,) connection to the image border, in [0, 1]
     user_labels: np.ndarray  # (n_segments,) int8: -1 unknown, 0 background, 1 object
     excluded_images: np.ndarray  # (n_images,) bool: images that do not vote
 
@@ -95,15 +105,7 @@ class Electorate:
     @cached_property
     def walk_graph(self) -> sparse.csr_matrix:
         """The graph that is walked over, without excluded voters."""
-        if self.inputs.walk_graph is self.inputs.graph:
-            return self.graph
-        return exclude_voters(self.inputs.walk_graph, self.excluded)
-
-    def measure_prior(self, hypothesis: Hypothesis) -> np.ndarray:
-        """(n_segments,) background prior under a hypothesis."""
-        table = self.inputs.table
-        border = table.prior * measure_border_prior(table.border, self.inputs.params.border_prior)
-        return border * (1 - hypothesis.connectivity * self.connectivity)
+        return exclude_voters(self.inputs.walk_graph, self.excluded) if self.inputs.is_second else self.graph
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class WeightedHypotheses:
 def weigh_hypotheses(electorate: Electorate) -> WeightedHypotheses:
     """Walk under each hypothesis, and weigh the selections."""
     params = electorate.inputs.params
-    tried = [_try(electorate, hypothesis) for hypothesis in params.hypotheses]
+    tried = map_in_threads(partial(_try, electorate), params.hypotheses, electorate.inputs.graph.nnz)
     scores, selections, consistencies = (np.array(values) for values in zip(*tried, strict=True))
     weights = np.exp((scores - scores.max()) / params.temperature)
     return WeightedHypotheses(weights / weights.sum(), selections, consistencies)
@@ -141,14 +143,12 @@ def weigh_hypotheses(electorate: Electorate) -> WeightedHypotheses:
 
 def _try(electorate: Electorate, hypothesis: Hypothesis) -> tuple[float, np.ndarray, float]:
     """Score, selection and self-consistency of one hypothesis."""
-    table, params, labels = electorate.inputs.table, electorate.inputs.params, electorate.user_labels
-    prior, voters = electorate.measure_prior(hypothesis), electorate.voters
+    table, params = electorate.inputs.table, electorate.inputs.params
+    prior, voters = electorate.inputs.measure_prior(hypothesis), electorate.voters
     votes = walk(table, electorate.walk_graph, prior, voters, hypothesis.balance, params.n_steps)
-    free = select_walked(table, scale_votes(votes, voters), params)
-    selected = apply_labels(free, labels)
+    selected = select_walked(table, scale_votes(votes, voters), params)
     consistency = measure_consistency(table, selected, electorate.graph @ selected.astype(np.float64))
-    bonus = value_contrast(table, selected, params)
-    return consistency + bonus + _measure_recall(free, labels), selected, consistency
+    return consistency + value_contrast(table, selected, params), selected, consistency
 
 
 def select_walked(table: SegmentTable, votes: np.ndarray, params: VoteParams) -> np.ndarray:
@@ -160,26 +160,3 @@ def value_contrast(table: SegmentTable, selected: np.ndarray, params: VoteParams
     """Bonus for the outline of a selection (n_segments,), in self-consistency."""
     contrast = np.clip(measure_outline_contrast(table, selected), 0.1, params.full_contrast)
     return params.contrast_weight * float(np.log(contrast))
-
-
-def _measure_recall(selected: np.ndarray, user_labels: np.ndarray) -> float:
-    """Part of the user labels that a selection found without them; 0 where there are none."""
-    known = user_labels >= 0
-    return float((selected[known] == (user_labels[known] == 1)).mean()) if known.any() else 0.0
-
-
-def revote(electorate: Electorate, labels: np.ndarray) -> np.ndarray:
-    """Selected segments (n_segments,) after one more round, in which labels (n_segments,) in [0, 1] vote."""
-    table, params = electorate.inputs.table, electorate.inputs.params
-    share = table.smooth(electorate.graph @ labels.astype(np.float64), params.smoothing)
-    return apply_labels(select(table, share)[0], electorate.user_labels)
-
-
-def select_seeded(electorate: Electorate) -> np.ndarray:
-    """(n_segments,) bool: the object by a walk that starts from user labels.
-
-    For a run that failed: nothing is assumed about the background, so that nothing of the failed vote is left.
-    """
-    table, params, labels = electorate.inputs.table, electorate.inputs.params, electorate.user_labels
-    votes = walk_from_labels(electorate.graph, table.is_candidate, labels, params.n_steps)
-    return apply_labels(select_walked(table, votes, params), labels)

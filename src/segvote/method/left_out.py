@@ -20,9 +20,9 @@ FEWEST = 3
 
 
 def choose_left_out(table: SegmentTable, finished: np.ndarray, random: np.ndarray | None = None) -> np.ndarray:
-    """(k,) numbers of the finished images to leave out, at most `MOST_LEFT_OUT`, evenly chosen; none of a single one.
+    """(k,) numbers of the finished images to leave out: at most `MOST_LEFT_OUT`, evenly spaced; none of a single one.
 
-    Those of `random` (n_images,) bool only, where they are at least `FEWEST`: other images were picked by a user.
+    Only those of `random` (n_images,) bool where there are at least `FEWEST`: a user picked the others.
     """
     images = np.unique(table.images[~np.isnan(finished)])
     if len(images) < 2:

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from segvote.numerics.points import list_blocks
-from segvote.numerics.threads import limit_threads
+from segvote.numerics.threads import use_one_thread
 
 # Added to the diagonal of the covariance, in units of its mean.
 RIDGE = 0.3
@@ -63,7 +63,7 @@ def sum_moments(X: np.ndarray) -> Moments:
     """The moments of segments (n, d), products in the precision of X and sums in float64."""
     features, products = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
     # One thread: the rounding of a matrix product depends on how many share it.
-    with limit_threads():
+    with use_one_thread():
         for rows in list_blocks(len(X), ROWS_PER_BLOCK):
             features += X[rows].sum(axis=0, dtype=np.float64)
             products += X[rows].T @ X[rows]
@@ -77,6 +77,7 @@ def fit_posterior(
 
     `moments` of all segments spare most of the time where they are known.
     """
+    # One class is missing: a probability of 1 or 0 everywhere.
     if not (selected & used).any() or not (~selected & used).any():
         return LinearPosterior(np.zeros(X.shape[1]), 20.0 if (selected & used).any() else -20.0)
     direction = fit_direction(X, selected, used, moments)
@@ -100,7 +101,7 @@ def fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray, moments
     )
     # The targets, 1 and -1, have mean zero, so that the cross moment is the covariance with them.
     cross = halves[0] * chosen.features - halves[1] * others.features
-    with limit_threads():
+    with use_one_thread():
         covariance = moment - np.outer(mean, mean)
         # The covariance of equal features is rounding, of either sign.
         least = np.finfo(X.dtype).eps * np.trace(moment) + np.finfo(float).tiny
@@ -120,7 +121,7 @@ def _fit_curve(values: np.ndarray, selected: np.ndarray, areas: np.ndarray) -> t
     part = areas[selected].sum() / areas.sum()
     weights = np.where(selected, areas * part ** (SIZE_EXPONENT - 1), areas * (1 - part) ** (SIZE_EXPONENT - 1))
     model = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000)
-    with limit_threads():
+    with use_one_thread():
         model.fit(((values - centre) / scale)[:, None], selected, sample_weight=weights * len(values) / weights.sum())
     slope = float(model.coef_[0, 0]) / scale
     return slope, float(model.intercept_[0]) - slope * centre
@@ -143,7 +144,7 @@ def fit_labelled(X: np.ndarray, context: np.ndarray, is_object: np.ndarray, weig
     mean, scale = features.mean(axis=0), features.std(axis=0)
     scale[scale < 1e-9] = 1.0
     model = LogisticRegression(C=LABEL_PENALTY, tol=1e-3, max_iter=300)
-    with limit_threads():
+    with use_one_thread():
         model.fit((features - mean) / scale, is_object, sample_weight=weights * len(weights) / weights.sum())
     slopes = model.coef_[0] / scale
     n_dims = X.shape[1]

@@ -12,10 +12,10 @@ from scipy.special import expit
 
 from segvote.method.consistency import measure_power
 from segvote.method.table import SegmentTable
-from segvote.numerics.threads import limit_threads
+from segvote.numerics.threads import use_one_thread
 
-# A suspicion from which an image counts as likely mislabelled; one half is midway between the folders. With a tenth of
-# three sets misfiled, 24 of 30 such images lie above it, and 2 others.
+# Suspicion of an image a quarter of the distance between the folders beyond their midpoint, where both are separated
+# fully: .73. With a tenth of three sets misfiled, 24 of 30 such images lie above it, and 2 others.
 LIKELY = float(expit(0.25 * 4))
 # At most this part of a folder is excluded: votes without negatives find anything that repeats.
 MOST_EXCLUDED = 0.25
@@ -36,14 +36,14 @@ NOT_APART = 1e-9
 NEAR_DUPLICATE = 0.7
 
 
-def measure_suspicion(table: SegmentTable, scores: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
-    """(n_images,) similarity of each image to the other folder, in [0, 1]; one half is as like one as the other.
+def measure_suspicion(table: SegmentTable, scores: np.ndarray, image_logits: np.ndarray | None) -> np.ndarray:
+    """(n_images,) similarity of each image to the other folder, in [0, 1]; one half: equally similar to both.
 
-    `scores` (n_segments,) are votes of other images only, `classes` (n_images,) those of `classify_held_out`.
+    `scores` (n_segments,) are votes of other images only, `image_logits` (n_images,) those of `classify_held_out`.
     """
     opinions = [(1 - CLASSIFIER_SHARE, table.measure_top(scores, JUDGED_SHARE))]
-    if classes is not None:
-        opinions.append((CLASSIFIER_SHARE, classes))
+    if image_logits is not None:
+        opinions.append((CLASSIFIER_SHARE, image_logits))
     weights = np.array([share * measure_power(values, table.positive) for share, values in opinions])
     centred = np.stack([_centre(values, table.positive) for _, values in opinions])
     like_with = weights @ centred / max(weights.sum(), np.finfo(float).tiny)
@@ -87,7 +87,7 @@ def classify_held_out(table: SegmentTable) -> np.ndarray | None:
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, class_weight="balanced", max_iter=2000))
     folds = StratifiedKFold(min(CLASSIFIER_FOLDS, fewest), shuffle=True, random_state=0)
     # One thread: the sums are short, and threads that wait for each other take several times as long.
-    with limit_threads():
+    with use_one_thread():
         return cross_val_predict(model, means, table.positive, cv=folds, method="decision_function")
 
 

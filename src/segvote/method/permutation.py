@@ -5,15 +5,14 @@ Walks of a few rounds and one re-vote are held for all labellings alike, as the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from segvote.method.consistency import measure_consistency
-from segvote.method.hypotheses import Hypothesis
+from segvote.method.hypotheses import Hypothesis, VoteInputs
 from segvote.method.table import SegmentTable
 from segvote.method.threshold import select, select_separable
-from segvote.method.vote import Vote
 from segvote.method.walk import walk
 
 # 19 shuffles, so that the smallest p-value is 0.05; rounds of a walk, and exponents tried on its votes, fewer than in a
@@ -45,11 +44,11 @@ class PermutationTest:
         return max(0.0, (self.observed - self.mean) / max(1 - self.mean, 1e-9))
 
 
-def run_permutation_test(vote: Vote, n_shuffles: int = N_SHUFFLES) -> PermutationTest:
+def run_permutation_test(inputs: VoteInputs, n_shuffles: int = N_SHUFFLES) -> PermutationTest:
     """Hold the vote with shuffled folder labels on the same graph; images of one bag keep the same label."""
-    labels = shuffle_labels(vote.table, n_shuffles)
-    hypotheses = vote.inputs.params.hypotheses
-    scores = np.max([_measure_labellings(vote, labels, hypothesis) for hypothesis in hypotheses], axis=0)
+    labels = shuffle_labels(inputs.table, n_shuffles)
+    hypotheses = inputs.params.hypotheses
+    scores = np.max([_measure_labellings(inputs, labels, hypothesis) for hypothesis in hypotheses], axis=0)
     return PermutationTest(float(scores[0]), scores[1:])
 
 
@@ -59,12 +58,12 @@ def shuffle_labels(table: SegmentTable, n_shuffles: int) -> np.ndarray:
     return np.stack([labels, *(rng.permutation(labels) for _ in range(n_shuffles))], axis=1)[table.image_bags]
 
 
-def _measure_labellings(vote: Vote, labels: np.ndarray, hypothesis: Hypothesis) -> np.ndarray:
+def _measure_labellings(inputs: VoteInputs, labels: np.ndarray, hypothesis: Hypothesis) -> np.ndarray:
     """(n_labellings,) self-consistency of the selections of one hypothesis, by labels (n_images, n_labellings)."""
-    table, graph, part = vote.table, vote.inputs.graph, vote.inputs.params.smoothing
-    tables = [replace(table, positive=column) for column in labels.T]
+    table, graph, part = inputs.table, inputs.graph, inputs.params.smoothing
+    tables = [table.relabel_images(column) for column in labels.T]
     # In single precision: the graph, which is the largest array, is read once for all labellings.
-    prior = vote.electorate.measure_prior(hypothesis).astype(np.float32)
+    prior = inputs.measure_prior(hypothesis).astype(np.float32)
     votes = walk(table, graph.astype(np.float32), prior, labels[table.images], hypothesis.balance, N_SHUFFLED_STEPS)
     columns = zip(tables, table.smooth(votes.astype(np.float64), part).T, strict=True)
     first = np.stack([select_separable(own, column, SHUFFLED_POWERS) for own, column in columns], axis=1)

@@ -13,8 +13,9 @@ from scipy.sparse.csgraph import dijkstra
 
 from segvote.method.table import SegmentTable
 
-# Lab contrasts up to here are noise, and a geodesic distance at which two segments count as apart.
+# Lab contrasts up to this one count as noise.
 FREE_CONTRAST = 3.0
+# Geodesic colour distance at which two segments count as apart.
 APART = 10.0
 # Longer paths need not be followed to their end: exp(-60^2 / (2 10^2)) is 1.5e-8.
 FARTHEST = 6 * APART

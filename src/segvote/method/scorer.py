@@ -29,16 +29,16 @@ class Scorer:
     threshold: float  # evidence at which scores are zero
     n_neighbors: int  # training segments that vote for each segment
 
-    def combine(
+    def sum_evidence(
         self, X: np.ndarray, graph: sparse.csr_matrix, adjacency: sparse.csr_matrix | None = None
     ) -> np.ndarray:
-        """(n,) evidence for segments (n, d) by the votes of `link`; adjacency (n, n) as `SegmentTable.adjacency`."""
+        """(n,) evidence for segments (n, d) by the votes of `build_graph`; adjacency as `SegmentTable.adjacency`."""
         evidence = graph @ self.votes
         for classifier in self.classifiers:
             evidence = evidence + classifier.weight * classifier.measure(X, adjacency)
         return evidence
 
-    def link(self, X: np.ndarray, bags: np.ndarray | None = None) -> sparse.csr_matrix:
+    def build_graph(self, X: np.ndarray, bags: np.ndarray | None = None) -> sparse.csr_matrix:
         """(n, n_segments) votes of training segments for segments (n, d).
 
         Training segments of the same bag (n,), of which -1 is none, do not vote.
@@ -47,10 +47,10 @@ class Scorer:
         return exclude_voters(neighbours.build_graph(), self.excluded)
 
     def score(self, X: np.ndarray, graph: sparse.csr_matrix, adjacency: sparse.csr_matrix | None = None) -> np.ndarray:
-        """(n,) scores before smoothing of segments (n, d) by the votes of `link`."""
-        return self.combine(X, graph, adjacency) - self.threshold
+        """(n,) scores before smoothing of segments (n, d) by the votes of `build_graph`."""
+        return self.sum_evidence(X, graph, adjacency) - self.threshold
 
-    def soften(self, scores: np.ndarray) -> np.ndarray:
+    def compute_soft_labels(self, scores: np.ndarray) -> np.ndarray:
         """Scores (n,) as soft labels A / (A + B) of eq. 17, in which the threshold stands for the votes against."""
         votes = np.clip(scores + self.threshold, 0.0, None)
         return votes / np.maximum(votes + self.threshold, np.finfo(float).tiny)

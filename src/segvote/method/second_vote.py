@@ -1,4 +1,4 @@
-"""A second vote on discriminatively scaled features, where the confidence in the first is not high.
+"""A second vote on discriminatively scaled features, where the confidence in the first is below `UNSURE`.
 
 Neighbours are near each other by all their features, and with few images most of that is scene: dogs on lawns against
 cats indoors end in the lawn. The second vote walks over neighbours in features stretched along the direction that
@@ -13,16 +13,14 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from segvote.method.alternatives import find_better, is_rivalled, list_alternatives
-from segvote.method.confidence import CLEAR_CONTRAST, FEW_FOR_HIGH, UNSURE, Confidence, cap, measure_confidence
+from segvote.method.confidence import UNSURE, Confidence, measure_confidence
 from segvote.method.consistency import measure_overlap
-from segvote.method.extents import find_extents, find_open_extents
 from segvote.method.graph import N_NEIGHBORS, stretch
-from segvote.method.hypotheses import VoteParams, value_contrast
+from segvote.method.hypotheses import value_contrast
 from segvote.method.linear import fit_direction
-from segvote.method.permutation import PermutationTest, run_permutation_test
+from segvote.method.permutation import PermutationTest
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, repeat_vote, vote
+from segvote.method.vote import Vote, vote
 from segvote.numerics import search_neighbours
 
 # Factor by which features are stretched along the direction that separates the folders.
@@ -41,34 +39,8 @@ MARGIN = 0.05
 SETTLED = 0.9
 
 
-def vote_and_judge(
-    table: SegmentTable, graph: sparse.csr_matrix, params: VoteParams = VoteParams()
-) -> tuple[list[Vote], Confidence]:
-    """The vote and its alternatives, see `list_alternatives`, and the confidence in the first of them.
-
-    The first is the vote of `vote`, or a second one that overrules it, or an alternative that is clearly better
-    supported where the confidence is low.
-    """
-    first = vote(table, graph, params)
-    test = run_permutation_test(first)
-    chosen, confidence = _choose_vote(first, test)
-    alternatives = list_alternatives(chosen)
-    # Few bags share several things by chance: with four videos the best supported alternative was none of the object.
-    has_enough = min(table.bag_labels.sum(), (~table.bag_labels).sum()) >= FEW_FOR_HIGH
-    better = find_better(alternatives, confidence.value) if has_enough else chosen
-    if better is not chosen:
-        alternatives = [better, *(one for one in alternatives if one is not better)]
-        confidence = measure_confidence(better, test, contradicted=confidence.contradicted)
-    if is_rivalled(alternatives):
-        confidence = cap(confidence, "rival")
-    extents = find_extents(table, alternatives[0].selection, alternatives[0].electorate.graph)
-    if find_open_extents(table, extents, CLEAR_CONTRAST):
-        confidence = cap(confidence, "extent")
-    return alternatives, confidence
-
-
-def _choose_vote(first: Vote, test: PermutationTest) -> tuple[Vote, Confidence]:
-    """The first vote or, where its confidence is not high, a second one that overrules it; and its confidence."""
+def choose_vote(first: Vote, test: PermutationTest) -> tuple[Vote, Confidence]:
+    """The first vote or, where its confidence is below `UNSURE`, a second one that overrules it; and its confidence."""
     confidence = measure_confidence(first, test)
     # Where *with* images may be without the object, the labels of the folders separate too little.
     if confidence.value >= UNSURE or first.inputs.params.allow_empty or len(first.table) > MOST_SEGMENTS:
@@ -84,8 +56,7 @@ def _choose_vote(first: Vote, test: PermutationTest) -> tuple[Vote, Confidence]:
 def _vote_again(first: Vote) -> Vote:
     """The vote by a walk over the neighbours in stretched features."""
     stretched = search_stretched_graph(first.table, first.inputs.params.n_neighbors)
-    inputs = replace(first.inputs, walk_graph=stretched)
-    return repeat_vote(inputs, first.diagnostics.connectivity, first.selection.user_labels)
+    return vote(replace(first.inputs, walk_graph=stretched))
 
 
 def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
@@ -115,7 +86,7 @@ def score_vote(vote: Vote) -> float:
     for index, (selected, consistency) in enumerate(zip(selections, hypotheses.consistencies, strict=True)):
         others = np.delete(selections, index, axis=0)
         mutual = float(np.mean([measure_overlap(areas, selected, other) for other in others])) if len(others) else 1.0
-        apart = 1 - float(np.average(vote.diagnostics.connectivity[selected], weights=areas[selected]))
+        apart = 1 - float(np.average(vote.inputs.connectivity[selected], weights=areas[selected]))
         bonus = value_contrast(table, selected, vote.inputs.params) + APART_WEIGHT * apart
         scores.append(consistency * mutual**0.5 + bonus)
     return max(scores)

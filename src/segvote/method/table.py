@@ -17,6 +17,8 @@ from segvote.method.linear import Moments, sum_moments
 
 # Lab distance at which two adjacent segments count as different.
 CONTRAST_WIDTH = 10.0
+# Properties of a table that are computed once and do not depend on its labels.
+LABEL_FREE = ("offsets", "shares", "moments", "adjacency", "bags", "bag_offsets")
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,10 @@ class SegmentTable:
 
     @cached_property
     def moments(self) -> Moments:
-        """Moments of all segments, for `segvote.method.linear.fit_posterior`."""
+        """Sums over all segments, computed once: each classifier subtracts those that it leaves out.
+
+        See `segvote.method.linear.fit_direction`.
+        """
         return sum_moments(self.X)
 
     @cached_property
@@ -122,7 +127,13 @@ class SegmentTable:
 
     def relabel(self, bag_labels: np.ndarray) -> SegmentTable:
         """The same segments with other labels (n_bags,) bool."""
-        return replace(self, positive=np.asarray(bag_labels)[self.image_bags])
+        return self.relabel_images(np.asarray(bag_labels)[self.image_bags])
+
+    def relabel_images(self, positive: np.ndarray) -> SegmentTable:
+        """The same segments with other labels (n_images,) bool; what depends on no label is not computed again."""
+        other = replace(self, positive=positive)
+        other.__dict__.update({name: vars(self)[name] for name in LABEL_FREE if name in vars(self)})
+        return other
 
     def average_by_bag(self, values: np.ndarray) -> np.ndarray:
         """(n_bags,) means over the images of each bag of values (n_images,); the values where each bag is an image."""
@@ -133,7 +144,7 @@ class SegmentTable:
         """The segments of one image."""
         return slice(int(self.offsets[image]), int(self.offsets[image + 1]))
 
-    def split(self, values: np.ndarray) -> list[np.ndarray]:
+    def split_with(self, values: np.ndarray) -> list[np.ndarray]:
         """Values (n_segments,) of the segments of each *with* image."""
         return [values[self.get_slice(image)] for image in map(int, np.flatnonzero(self.positive))]
 
@@ -141,7 +152,7 @@ class SegmentTable:
         """(n_images,) sums of values (n_segments,)."""
         return np.bincount(self.images, weights=values, minlength=self.n_images)
 
-    def find_best(self, values: np.ndarray) -> np.ndarray:
+    def max_by_image(self, values: np.ndarray) -> np.ndarray:
         """(n_images,) highest of values (n_segments,)."""
         return np.maximum.reduceat(values, self.offsets[:-1])
 
@@ -155,7 +166,10 @@ class SegmentTable:
         return sums / np.bincount(self.images[order], weights=taken, minlength=self.n_images)
 
     def smooth(self, scores: np.ndarray, part: float) -> np.ndarray:
-        """(1 - l) f_i + l times the mean of the adjacent segments that look alike (the paper's second voting)."""
+        """(1 - part) f_i + part times the mean of the adjacent segments, weighted by how far they look alike.
+
+        The paper's second voting, with weights.
+        """
         return smooth_along(self.adjacency, scores, part)
 
 

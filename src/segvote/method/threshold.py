@@ -66,8 +66,8 @@ def select_above(scores: np.ndarray, threshold: float) -> np.ndarray:
 
 def select(table: SegmentTable, scores: np.ndarray, rule: str = "otsu") -> tuple[np.ndarray, np.ndarray]:
     """Selected segments (n_segments,) of the *with* images, and thresholds (n_images,), 0 for *without* images."""
-    selected, thresholds, parts = np.zeros(len(table), dtype=bool), np.zeros(table.n_images), table.split(scores)
-    thresholds[table.positive] = DECISIONS[rule](parts, table.split(table.areas))
+    selected, thresholds, parts = np.zeros(len(table), dtype=bool), np.zeros(table.n_images), table.split_with(scores)
+    thresholds[table.positive] = DECISIONS[rule](parts, table.split_with(table.areas))
     selected[table.is_candidate] = np.concatenate(list(map(select_above, parts, thresholds[table.positive])))
     return selected, thresholds
 
@@ -75,7 +75,7 @@ def select(table: SegmentTable, scores: np.ndarray, rule: str = "otsu") -> tuple
 def select_separable(table: SegmentTable, votes: np.ndarray, powers: Sequence[float]) -> np.ndarray:
     """Selected segments (n_segments,) by the votes of a walk, raised to the power that separates them best."""
     votes = np.maximum(votes, 0.0)
-    return select(table, votes ** choose_power(table.split(votes), table.split(table.areas), powers))[0]
+    return select(table, votes ** choose_power(table.split_with(votes), table.split_with(table.areas), powers))[0]
 
 
 def choose_power(votes: Parts, areas: Parts, powers: Sequence[float]) -> float:
@@ -88,7 +88,7 @@ def choose_power(votes: Parts, areas: Parts, powers: Sequence[float]) -> float:
     return powers[int(np.argmax(means))]
 
 
-def select_above_thresholds(
+def apply_thresholds(
     table: SegmentTable, scores: np.ndarray, thresholds: np.ndarray, empty: np.ndarray, user_labels: np.ndarray
 ) -> np.ndarray:
     """(n_segments,) bool: segments of *with* images above the thresholds (n_images,); user labels hold.

@@ -2,7 +2,7 @@
 
 1. Walks over the votes of other images find segments that *with* images share and *without* images lack, under two
    hypotheses about the background; each counts by the self-consistency of its selection.
-2. Images that are likely in the wrong folder are excluded, and the vote is held again.
+2. Images that are likely in the wrong folder are excluded, if the vote without them is more self-consistent.
 3. The selection votes once more, beside a linear classifier of selected against not selected: the share of neighbours
    decides where objects repeat, the classifier where they vary.
 4. Adjacent segments that look alike share their scores, and Otsu's threshold of each image decides.
@@ -23,18 +23,16 @@ from segvote.method.hypotheses import (
     VoteInputs,
     VoteParams,
     WeightedHypotheses,
-    revote,
     weigh_hypotheses,
 )
-from segvote.method.inputs import check_user_labels
 from segvote.method.linear import fit_posterior
 from segvote.method.mislabelled import choose_excluded, classify_held_out, measure_suspicion
 from segvote.method.prior import measure_connectivity
 from segvote.method.scorer import Scorer
 from segvote.method.table import SegmentTable
-from segvote.method.threshold import select, select_above_thresholds
+from segvote.method.threshold import apply_thresholds, select
 from segvote.numerics import otsu_threshold
-from segvote.selection import DEFAULT_EXTENT, Selection
+from segvote.selection import DEFAULT_EXTENT, Selection, apply_labels, make_unknown_labels
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,6 @@ class Diagnostics:
 
     hypotheses: WeightedHypotheses
     suspicion: np.ndarray  # (n_images,) similarity to the other folder, in [0, 1]
-    connectivity: np.ndarray  # (n_segments,) connection to the image border, in [0, 1]
     excluded: np.ndarray  # (n_images,) bool: images that do not vote
     start: np.ndarray  # (n_segments,) soft labels that voted first, in [0, 1]
     seeds: np.ndarray  # segments from which the walk to `start` began; none for the labels of the hypotheses
@@ -66,41 +63,30 @@ class Vote:
     @cached_property
     def electorate(self) -> Electorate:
         """Which segments voted."""
-        known = self.diagnostics
-        return Electorate(self.inputs, known.connectivity, self.selection.user_labels, known.excluded)
+        return Electorate(self.inputs, self.selection.user_labels, self.diagnostics.excluded)
 
     @property
     def weights(self) -> np.ndarray:
         """(n_segments,) soft labels in [0, 1]; 0 in *without* images; user labels hold."""
-        return weigh_segments(self.table, self.selection, self.scorer.soften(self.selection.scores))
+        return weigh_segments(self.table, self.selection, self.scorer.compute_soft_labels(self.selection.scores))
 
     def score_held_out(self, folds: np.ndarray | None = None) -> np.ndarray:
         """(n_segments,) scores before smoothing, each from a vote without its image, see `cross_fit.score_held_out`."""
-        known = self.diagnostics
-        return score_held_out(self.electorate, known.hypotheses.best, folds, known.seeds) - self.scorer.threshold
+        best, seeds = self.diagnostics.hypotheses.best, self.diagnostics.seeds
+        return score_held_out(self.electorate, best, folds, seeds) - self.scorer.threshold
 
 
-def vote(
-    table: SegmentTable,
-    graph: sparse.csr_matrix,
-    params: VoteParams = VoteParams(),
-    user_labels: np.ndarray | None = None,
-) -> Vote:
-    """Hold the vote on a table and its graph of `search_graph`.
-
-    User labels (n_segments,) are -1 unknown, 0 background, 1 object; labelled segments vote with their label.
-    """
-    labels = check_user_labels(user_labels, len(table))
-    inputs = VoteInputs(table, graph, graph, params, classify_held_out(table))
-    return repeat_vote(inputs, measure_connectivity(table), labels)
+def make_inputs(table: SegmentTable, graph: sparse.csr_matrix, params: VoteParams = VoteParams()) -> VoteInputs:
+    """What a vote on a table and its graph of `search_graph` is held on."""
+    return VoteInputs(table, graph, graph, params, measure_connectivity(table), classify_held_out(table))
 
 
-def repeat_vote(inputs: VoteInputs, connectivity: np.ndarray, user_labels: np.ndarray) -> Vote:
-    """As `vote`, with the connectivity of `measure_connectivity` known."""
+def vote(inputs: VoteInputs) -> Vote:
+    """Hold the vote."""
     table = inputs.table
-    everyone = Electorate(inputs, connectivity, user_labels, np.zeros(table.n_images, dtype=bool))
+    everyone = Electorate(inputs, make_unknown_labels(len(table)), np.zeros(table.n_images, dtype=bool))
     first = weigh_hypotheses(everyone)
-    suspicion = measure_suspicion(table, share_held_out(everyone, first.best), inputs.classes)
+    suspicion = measure_suspicion(table, share_held_out(everyone, first.best), inputs.image_logits)
     electorate, hypotheses = _exclude_mislabelled(everyone, first, suspicion)
     return fit_vote(electorate, hypotheses.labels, hypotheses, suspicion)
 
@@ -121,8 +107,8 @@ def fit_vote(
     """
     seeds = np.empty(0, dtype=np.int64) if seeds is None else seeds
     scorer, evidence = fit_scorer(electorate, revote(electorate, start))
-    known = Diagnostics(hypotheses, suspicion, electorate.connectivity, electorate.excluded_images, start, seeds)
-    return decide_vote(electorate, scorer, evidence, known, threshold)
+    diagnostics = Diagnostics(hypotheses, suspicion, electorate.excluded_images, start, seeds)
+    return decide_vote(electorate, scorer, evidence, diagnostics, threshold)
 
 
 def decide_vote(
@@ -134,7 +120,7 @@ def decide_vote(
 ) -> Vote:
     """The vote by a scorer and the evidence (n_segments,) that it gives, with the threshold as for `fit_vote`."""
     inputs, hypotheses = electorate.inputs, diagnostics.hypotheses
-    scorer = replace(scorer, threshold=find_zero(inputs, evidence) if threshold is None else threshold)
+    scorer = replace(scorer, threshold=find_threshold(inputs, evidence) if threshold is None else threshold)
     empty = np.zeros(inputs.table.n_images, dtype=bool)
     if inputs.params.allow_empty:
         empty = _find_empty(electorate, hypotheses.best)
@@ -163,6 +149,13 @@ def _exclude_mislabelled(
     return (fewer, others) if others.consistency > hypotheses.consistency else (everyone, hypotheses)
 
 
+def revote(electorate: Electorate, labels: np.ndarray) -> np.ndarray:
+    """Selected segments (n_segments,) after one more round, in which labels (n_segments,) in [0, 1] vote."""
+    table, params = electorate.inputs.table, electorate.inputs.params
+    share = table.smooth(electorate.graph @ labels.astype(np.float64), params.smoothing)
+    return apply_labels(select(table, share)[0], electorate.user_labels)
+
+
 def fit_scorer(electorate: Electorate, labels: np.ndarray) -> tuple[Scorer, np.ndarray]:
     """A scorer by labels (n_segments,) bool with the threshold 0, and the evidence (n_segments,) that it gives.
 
@@ -181,49 +174,49 @@ def fit_scorer(electorate: Electorate, labels: np.ndarray) -> tuple[Scorer, np.n
         threshold=0.0,
         n_neighbors=electorate.inputs.params.n_neighbors,
     )
-    return scorer, scorer.combine(table.X, electorate.graph)
+    return scorer, scorer.sum_evidence(table.X, electorate.graph)
 
 
-def find_zero(inputs: VoteInputs, votes: np.ndarray) -> float:
-    """Evidence at which scores are zero: Otsu's threshold of the smoothed votes (n_segments,) of all images."""
-    return otsu_threshold(inputs.table.smooth(votes, inputs.params.smoothing), inputs.table.areas)
+def find_threshold(inputs: VoteInputs, evidence: np.ndarray) -> float:
+    """Evidence at which scores are zero: Otsu's threshold of the smoothed evidence (n_segments,) of all images."""
+    return otsu_threshold(inputs.table.smooth(evidence, inputs.params.smoothing), inputs.table.areas)
 
 
 def _find_empty(electorate: Electorate, best: int) -> np.ndarray:
     """(n_images,) bool: *with* images whose evidence *without* images reach, and that have no object label."""
     table, smoothing = electorate.inputs.table, electorate.inputs.params.smoothing
     shows = table.sum_by_image(electorate.user_labels == 1) > 0
-    highest = table.find_best(table.smooth(score_held_out(electorate, best), smoothing))
+    highest = table.max_by_image(table.smooth(score_held_out(electorate, best), smoothing))
     return find_unsupported(highest, table.positive, ~electorate.excluded_images & ~shows) & ~shows
 
 
-# From votes to a selection --------------------------------------------------------------------------------------------
+# From evidence to a selection -----------------------------------------------------------------------------------------
 
 
 def decide(
     table: SegmentTable,
     params: VoteParams,
-    votes: np.ndarray,
-    zero: float,
+    evidence: np.ndarray,
+    threshold: float,
     *,
     user_labels: np.ndarray,
     walks: np.ndarray,
     empty: np.ndarray,
 ) -> Selection:
-    """The selection by votes (n_segments,), which are evidence with its threshold at `zero`; before any correction.
+    """The selection by evidence (n_segments,), of which `threshold` becomes score 0; before any correction.
 
     `walks` (n_walks, n_segments) are other selections by which it is uncertain, `empty` (n_images,) images to be kept
     empty.
     """
-    smoothed = table.smooth(votes, params.smoothing)
-    thresholds = np.where(table.positive, select(table, smoothed, params.decision)[1] - zero, 0.0)
-    scores = smoothed - zero
+    smoothed = table.smooth(evidence, params.smoothing)
+    thresholds = np.where(table.positive, select(table, smoothed, params.decision)[1] - threshold, 0.0)
+    scores = smoothed - threshold
     # Nothing exceeds the best score of an empty image until a correction does.
-    thresholds = np.where(empty, table.find_best(scores), thresholds)
-    selected = select_above_thresholds(table, scores, thresholds, empty, user_labels)
+    thresholds = np.where(empty, table.max_by_image(scores), thresholds)
+    selected = apply_thresholds(table, scores, thresholds, empty, user_labels)
     return Selection(
         offsets=table.offsets,
-        votes=votes - zero,
+        unsmoothed=evidence - threshold,
         scores=scores,
         selected=selected,
         user_labels=user_labels,
@@ -241,7 +234,7 @@ def decide_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams = 
         params,
         np.asarray(scores, dtype=np.float64),
         0.0,
-        user_labels=check_user_labels(None, len(table)),
+        user_labels=make_unknown_labels(len(table)),
         walks=np.empty((0, len(table)), dtype=bool),
         empty=np.zeros(table.n_images, dtype=bool),
     )
@@ -282,6 +275,6 @@ def explain_vote(vote: Vote, segment: int) -> Explanation:
     """
     scorer, row = vote.scorer, vote.electorate.graph[[segment]]
     amounts = row.data * (scorer.votes[row.indices] - scorer.threshold)
-    linear = vote.selection.votes[segment] + scorer.threshold - float(row.data @ scorer.votes[row.indices])
+    linear = vote.selection.unsmoothed[segment] + scorer.threshold - float(row.data @ scorer.votes[row.indices])
     constant = linear - scorer.threshold * (1 - row.data.sum())
     return group_by_bag(row.indices.astype(np.int64), amounts, scorer.bags, constant)

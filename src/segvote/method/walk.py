@@ -1,8 +1,9 @@
-"""The balanced walk: the paper's iteration (eq. 17) with equal bandwidths, renormalised instead of collapsing.
+"""The walk: the paper's iteration (eq. 17) with equal bandwidths, renormalised instead of collapsing.
 
-``w <- g * (M w)`` is one round of votes. Run to its end as printed, w vanishes, but its *direction* converges: to the
-segments where a walk over the votes ends that never met a segment of a *without* image. Power iteration finds it. Left
-alone it settles on the tightest cluster, so the weights of each image are normalised after each round.
+With equal bandwidths eq. 17 is ``w <- M w``. As printed, w goes to 0, but its *direction* converges to the segments
+where a walk over the votes ends that never met a segment of a *without* image. So w is multiplied by the background
+prior and divided by its largest value in each round, ``w <- g * (M w)``. A plain walk settles on the tightest cluster;
+a balanced one also divides the weights of each image by a power of their mean, see `Hypothesis`.
 
 The same code walks for one labelling of the images or for many at once, as the columns of a matrix, in the precision of
 the graph.

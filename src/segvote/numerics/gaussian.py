@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from segvote.numerics.points import check_finite, list_blocks
-from segvote.numerics.threads import limit_threads
+from segvote.numerics.threads import use_one_thread
 
 # One row alone goes through another routine of the BLAS than many rows, and is rounded differently.
 ROWS_TOGETHER = 16
@@ -74,7 +74,7 @@ def fill_kernel(
     if matrix.size == 0:
         return matrix
     pair = _Pair(queries, voters, query_bags, voter_bags)
-    with limit_threads():
+    with use_one_thread():
         for rows in list_blocks(len(queries), QUERIES_PER_BLOCK):
             for columns in list_blocks(len(voters), VOTERS_PER_BLOCK):
                 matrix[rows, columns] = pair.measure_kernel(pair.measure(rows, columns), rows, columns, bandwidth)
@@ -161,5 +161,5 @@ def _add_blocks(pair: _Pair, bandwidths: np.ndarray, weights: np.ndarray, sums: 
             for index, bandwidth in enumerate(bandwidths):
                 sums[index, rows] += pair.measure_kernel(half, rows, part, bandwidth, out) @ part_weights
 
-    with limit_threads(), ThreadPoolExecutor(n_threads) as pool:
+    with use_one_thread(), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(add_rows, list_blocks(len(sums[0]), QUERIES_PER_BLOCK)))

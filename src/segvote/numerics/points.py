@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.numerics.threads import limit_threads
+from segvote.numerics.threads import use_one_thread
 
 # Bag numbers of the queries and of the voters.
 Bags = tuple[np.ndarray, np.ndarray]
@@ -39,7 +39,7 @@ def search_in_blocks(
     squared, indices = np.empty((n_queries, k)), np.empty((n_queries, k), np.int64)
     # All threads may help where there is one block: there is nothing that their number could change. Otherwise OpenMP
     # has a number of threads for every thread, BLAS one for all.
-    limits = limit_threads() if len(blocks) > 1 else contextlib.nullcontext()
+    limits = use_one_thread() if len(blocks) > 1 else contextlib.nullcontext()
     with limits, ThreadPoolExecutor(os.cpu_count(), initializer=_compute_alone) as pool:
         results = map(search, blocks) if len(blocks) == 1 else pool.map(search, blocks)
         for rows, (distances, numbers) in zip(blocks, results, strict=True):

@@ -7,7 +7,7 @@ action of the log says so, and every reader of the log follows it. Corrections t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.names import encode_name
 from segvote.pipeline.extract import make_segments_key
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
-from segvote.run.corrections import Corrections, replay
+from segvote.run.corrections import Corrections, move_bags, read_corrections, replay
 from segvote.run.run_folder import RunFolder
 from segvote.settings import Settings
 
@@ -27,6 +27,19 @@ from segvote.settings import Settings
 RATIO = 0.02
 # End of the reason of a problem with corrections that no picture adopts.
 UNAPPLIED = "they apply again when the picture is back"
+
+
+def prepare_corrections(
+    run: RunFolder, bags: Sequence[Bag], settings: Settings, segment: Callable[[Sequence[Bag]], Sequence[Bag]]
+) -> tuple[list[Bag], Corrections]:
+    """The bags of a run with their current bag labels, and its corrections.
+
+    Corrections of changed pictures are adopted first, by the bags with their segments, which `segment` makes.
+    """
+    corrections = read_corrections(run)
+    if list_orphans(corrections, bags):
+        corrections = adopt_corrections(run, segment(move_bags(bags, corrections)), settings)
+    return move_bags(bags, corrections), corrections
 
 
 def list_orphans(corrections: Corrections, bags: Iterable[Bag]) -> list[str]:

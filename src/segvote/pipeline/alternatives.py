@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.pipeline.annotate import update_run, write_again
 from segvote.pipeline.corrected_vote import vote
-from segvote.pipeline.extent import draw_selection
+from segvote.pipeline.extent import append_choice, draw_selection, finish_run, make_run_selection
 from segvote.pipeline.opening import make_run_key, reopen
 from segvote.pipeline.workers import Resources
+from segvote.pipeline.write_run import write_again
 from segvote.run.alternatives import check_alternative, parse_alternative, read_alternatives
-from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder
-from segvote.selection import DEFAULT_EXTENT, Selection, make_unknown_labels
-from segvote.types import WITH
 
 
 def change_alternative(run: Run | Path | str, which: str | int, resources: Resources = Resources()) -> Run:
@@ -30,24 +26,17 @@ def change_alternative(run: Run | Path | str, which: str | int, resources: Resou
     follow it. Corrections stay, and take part in the vote on the chosen alternative.
     """
     number = parse_alternative(which)
-    folder = run.folder if isinstance(run, Run) else RunFolder(run)
-    if not folder.read_record().complete:
-        # Files of a killed command are half old, half new; an update finishes them.
-        update_run(folder.path, resources)
-    run = Run(folder.path)
+    run = finish_run(run, resources)
     check_alternative(number, len(read_alternatives(run)))
     run.check_images()
+    folder = run.folder
     with folder.lock():
-        # A repeated command is one choice: one undo takes it back.
-        if read_corrections(folder).alternative != number:
-            with closing(CorrectionLog(folder.corrections_path)) as log:
-                log.append(Action("alternative", value=number))
-        corrections = read_corrections(folder)
+        corrections = append_choice(folder, read_corrections(folder), Action("alternative", value=number))
         if run.record.key != make_run_key(run, corrections):
             resources.progress("vote", 0, 1)
-            voted = vote(reopen(run), keep=True)
+            run_vote = vote(reopen(run), keep=True)
             resources.progress("vote", 1, 1)
-            write_again(voted, run.record, resources)
+            write_again(run_vote, run.record, resources)
     return Run(folder.path)
 
 
@@ -57,16 +46,7 @@ def draw_alternative(run: Run, index: int, number: int) -> np.ndarray:
         raise BadInputError("alternatives of videos are drawn by `segvote choose RUN LETTER`, for all of their frames")
     alternatives = read_alternatives(run)
     check_alternative(number, len(alternatives))
-    selection = Selection(
-        offsets=run.offsets,
-        votes=alternatives.scores[number],
-        scores=alternatives.scores[number],
-        selected=alternatives.selected[number],
-        user_labels=make_unknown_labels(int(run.offsets[-1])),
-        thresholds=alternatives.thresholds[number],
-        uncertainty=np.zeros(len(run)),
-        empty=np.array([bag.bag_label == WITH and not bag.n_selected for bag in run.bags]),
-        extent=np.full(len(run), DEFAULT_EXTENT),
-    )
+    scores, selected = alternatives.scores[number], alternatives.selected[number]
+    selection = make_run_selection(run, scores, selected, alternatives.thresholds[number], scores)
     moved = replace(Corrections(), moved=read_corrections(run.folder).moved)
     return draw_selection(run, index, selection, moved)

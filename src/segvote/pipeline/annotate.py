@@ -1,7 +1,6 @@
-"""`annotate`: two folders in, a run folder with masks out; `update`: the same after images were added or removed.
+"""`annotate`: two folders in, a run folder with masks out.
 
-A killed run continues where it stopped, and a repeated run does nothing twice. An update gives the result of a new run
-on the same images.
+A killed run continues where it stopped, and a repeated run does nothing twice.
 """
 
 from __future__ import annotations
@@ -13,29 +12,21 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 from msgspec import structs
 
 from segvote import __version__
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError
 from segvote.features import FeatureExtractor
 from segvote.inputs.bags import Bag, Problem, list_bags
 from segvote.inputs.label_maps import check_label_maps
-from segvote.io.arrays import write_arrays
 from segvote.io.own_folders import refuse_inside
-from segvote.io.stores import find_local_path, name_path_or_uri
-from segvote.method.alternatives import is_rivalled, score_support
+from segvote.io.stores import name_path_or_uri
 from segvote.numerics import Neighbours
-from segvote.pipeline.adopt import adopt_corrections, list_orphans, list_unapplied
+from segvote.pipeline.adopt import prepare_corrections
 from segvote.pipeline.corrected_vote import RunVote, apply_corrections
-from segvote.pipeline.drawing.choosing import fetch_drawing
-from segvote.pipeline.extract import make_segments_key
 from segvote.pipeline.given_masks import MASKS, GivenMasks, append_masks
-from segvote.pipeline.lessons import estimate_others
 from segvote.pipeline.looks import choose_look, list_looks
-from segvote.pipeline.model import write_model
 from segvote.pipeline.opening import open_folder
-from segvote.pipeline.others import Others
 from segvote.pipeline.prepare import (
     check_names,
     extract_bags,
@@ -46,17 +37,14 @@ from segvote.pipeline.prepare import (
     list_problems,
 )
 from segvote.pipeline.sample import limit_voters, parse_vote_on, split_bags
-from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, join_frames, keep_neighbours, load_method
+from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, keep_neighbours, load_method
 from segvote.pipeline.workers import Resources
-from segvote.pipeline.write import list_lost, list_tasks, renew_problems, write_pictures, write_votes
-from segvote.run.advice import describe_confidence
-from segvote.run.alternatives import NO_ALTERNATIVES, Alternatives, write_alternatives
-from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
-from segvote.run.output_names import remove_stale
-from segvote.run.record import BagRecord, Inputs, RunRecord, describe_search, make_record
-from segvote.run.run import Run, format_command
+from segvote.pipeline.write_run import is_done, write_run
+from segvote.run.corrections import Corrections, make_result_key
+from segvote.run.record import Inputs, RunRecord, make_record
+from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.settings import AUTO, Settings, read_settings
+from segvote.settings import AUTO, Settings
 
 
 def annotate_folders(
@@ -91,61 +79,6 @@ def check_owner(run: RunFolder, inputs: Inputs) -> None:
         raise BadInputError(
             f"{run.path} belongs to a run on {known.with_folder} and {known.without_folder}; choose another -o folder"
         )
-
-
-def update_run(
-    folder: Path | str,
-    resources: Resources = Resources(),
-    segments: Path | str | None = None,
-    strict: bool = False,
-    with_folder: Path | str | None = None,
-    without_folder: Path | str | None = None,
-) -> Run:
-    """Repeat a run on its folders and corrections as they are now; see `segvote.update`."""
-    run = RunFolder(folder)
-    run.read_record()  # refuse other folders before the lock file is created
-    with run.lock():
-        record = run.read_record()
-        inputs = choose_inputs(record.inputs, with_folder, without_folder)
-        settings = read_settings(record.settings, run.record_path)
-        folders = find_local_path(inputs.with_folder), find_local_path(inputs.without_folder)
-        if folders[1] in folders[0].parents:
-            raise BadInputError(
-                f"this is one class of a run on {inputs.without_folder}; put images into the folders there or take "
-                "them out, and repeat `segvote annotate --classes`"
-            )
-        refuse_inside(run.path, folders)
-        _check_folders(run, folders)
-        bags = list_bags(*folders, settings)
-        if segments is None:
-            _check_own_segments([*record.bags, *record.predicted], bags, settings)
-        return Job(run, inputs, settings, resources, check_label_maps(segments), strict).carry_out(bags)
-
-
-def choose_inputs(known: Inputs, with_folder: Path | str | None, without_folder: Path | str | None) -> Inputs:
-    """The folders of a run, or others in their place."""
-    return Inputs(
-        known.with_folder if with_folder is None else name_path_or_uri(with_folder),
-        known.without_folder if without_folder is None else name_path_or_uri(without_folder),
-    )
-
-
-def _check_folders(run: RunFolder, folders: Sequence[Path]) -> None:
-    missing = [str(folder) for folder in folders if not folder.is_dir()]
-    if missing:
-        command = format_command(run.path, "update", "--with", "NEW", "--without", "NEW")
-        raise BadInputError(
-            f"expected the images of the run, found no folder {' and '.join(missing)}; tell where they are: {command}"
-        )
-
-
-def _check_own_segments(records: Sequence[BagRecord], bags: Sequence[Bag], settings: Settings) -> None:
-    """A run on a user's own label maps must not be mixed with other segments."""
-    known = {bag.digest: bag for bag in bags if bag.digest and not bag.is_video}
-    for record in records:
-        bag = known.get(record.digest)
-        if bag is not None and record.segments != make_segments_key(bag, settings):
-            raise BadInputError("this run was made on label maps of your own; give their folder with --segments")
 
 
 class Sample(NamedTuple):
@@ -188,13 +121,7 @@ class Job:
         if not self.run.record_path.exists():
             self.run.write_record(make_record(self.inputs, self.settings, ""))
         self.run.log(step="start", version=__version__, n_bags=len(bags), settings=self.settings.to_dict())
-        corrections = read_corrections(self.run)
-        bags = move_bags(bags, corrections)
-        if list_orphans(corrections, bags):
-            look, extractor = self.looks[0]
-            corrections = adopt_corrections(self.run, self._extract(bags, look, extractor), look)
-            bags = move_bags(bags, corrections)
-            self._extracted.clear()  # a bag label may be another
+        bags, corrections = prepare_corrections(self.run, bags, self.looks[0][0], self._extract_first)
         if not self._is_done(bags, corrections):
             load_method()
             sample = self._sample(bags, corrections)
@@ -274,9 +201,15 @@ class Job:
         known = self._extracted.setdefault(make_key(**look.to_dict()), {})
         missing = [bag for bag in bags if bag.name not in known]
         if missing:
-            found = extract_bags(self.run, missing, look, extractor, self.resources, self.label_maps)
-            known.update((bag.name, bag) for bag in found)
+            extracted = extract_bags(self.run, missing, look, extractor, self.resources, self.label_maps)
+            known.update((bag.name, bag) for bag in extracted)
         return [known[bag.name] for bag in bags]
+
+    def _extract_first(self, bags: Sequence[Bag]) -> list[Bag]:
+        """Segments and features at the first look, forgotten afterwards: the corrections may change bag labels."""
+        extracted = self._extract(bags, *self.looks[0])
+        self._extracted.clear()
+        return extracted
 
     def _vote(
         self, sample: Sample, corrections: Corrections, look: Settings, extractor: FeatureExtractor
@@ -299,86 +232,3 @@ class Job:
             run_vote = apply_corrections(inputs, base)
             progress("vote", 3, 3)
         return base, (run_vote, neighbours)
-
-
-def is_done(run: RunFolder, key: str) -> bool:
-    """Whether the run folder holds the result with this key, with all its masks and heat maps."""
-    try:
-        record = run.read_record()
-    except (DamagedFileError, BadInputError):
-        return False
-    stems = [bag.stem for bag in (*record.bags, *record.predicted)]
-    files = [run.votes_path, run.coco_path, *map(run.mask_path, stems), *map(run.heatmap_path, stems)]
-    return record.complete and record.key == key and all(path.is_file() for path in files)
-
-
-def list_found(base: BaseVote) -> Alternatives:
-    """The alternatives of a vote, before corrections, with one threshold for each bag."""
-    if not base.alternatives:
-        return NO_ALTERNATIVES
-    joined = [join_frames(base.table, one.selection) for one in base.alternatives]
-    return Alternatives(
-        selected=np.array([one.selected for one in joined]),
-        scores=np.array([one.scores for one in joined]),
-        thresholds=np.array([one.thresholds for one in joined]),
-        support=np.array([score_support(one) for one in base.alternatives]),
-    )
-
-
-def list_rivals(base: BaseVote) -> list[int]:
-    """Numbers of the alternatives that are as well supported as the vote itself, and clearly different."""
-    pairs = enumerate(base.alternatives[1:], start=1)
-    return [number for number, one in pairs if is_rivalled([base.alternatives[0], one])]
-
-
-def write_again(run_vote: RunVote, record: RunRecord, resources: Resources) -> None:
-    """Write the files of a finished run by another vote on its segments; the caller holds the lock of its folder."""
-    opened = run_vote.inputs
-    # Not complete while its files are partly old: `annotate` would finish it.
-    pending = make_record(record.inputs, opened.settings, "", bags=record.bags, problems=record.problems)
-    pending = structs.replace(pending, vote_on=record.vote_on, predicted=record.predicted)
-    opened.folder.write_record(pending)
-    write_run(run_vote, record.inputs, record.problems, resources, record.vote_on)
-
-
-def write_run(
-    run_vote: RunVote, inputs: Inputs, problems: Sequence[Problem], resources: Resources, vote_on: int = 0
-) -> None:
-    """Write masks, heat maps, COCO file, votes, model and record; bags that did not vote are predicted by the model.
-
-    The record on disk must be marked as not complete before: until the end its files are half old, half new.
-    """
-    opened, selection, base = run_vote.inputs, run_vote.selection, run_vote.base
-    run, settings, bags = opened.folder, opened.settings, opened.bags
-    extent = opened.corrections.extent or settings.extent
-    with run.time_step("write"):
-        # Other extents are written from these without a vote.
-        write_arrays(run.extents_path, False, **vars(run_vote.extents), scores=run_vote.correction.selection.scores)
-        write_alternatives(run, list_found(base))
-        write_votes(run, selection, run_vote.default.votes, run_vote.weights)
-        voted = run_vote.excluded, opened.corrections, opened.others
-        tasks = list_tasks(bags, opened.table.areas, selection, *voted)
-        # By the default extent: the same for every extent that is chosen.
-        drawing = fetch_drawing(
-            run, list_tasks(bags, opened.table.areas, run_vote.default, *voted), settings, resources
-        )
-        resources.save()
-    with run.time_step("model"):
-        write_model(run_vote, extent)
-    with run.time_step("masks"):
-        others = Others(run, bags, opened.others, resources)
-        records, unwritten = write_pictures(run, tasks, settings, drawing, resources, others.masks)
-    remove_stale(run.path, [record.stem for record in (*records, *others.records)])
-    confidence = describe_confidence(base.confidence, list_rivals(base))
-    if base.near_duplicates:
-        confidence["near_duplicates"] = [[bags[i].name, bags[j].name] for i, j in base.near_duplicates]
-    with run.time_step("estimate"):
-        estimate = estimate_others(run_vote)
-    chosen = {"extent": extent, "alternative": opened.corrections.alternative, "estimate": estimate}
-    predicted = {"vote_on": vote_on, "predicted": tuple(others.records)}
-    figures = {"search": describe_search(base.recall), "confidence": confidence, **chosen}
-    followed = {"corrections": opened.corrections.digest, "n_actions": opened.corrections.last}
-    lost = [*list_lost(run, opened.corrections), *list_unapplied(run, opened.corrections, bags)]
-    problems = renew_problems(problems, [*unwritten, *others.problems], lost)
-    found = {**figures, **followed, **predicted}
-    run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **found))

@@ -37,9 +37,9 @@ from segvote.types import WITH, WITHOUT
 
 # Images of a shard.
 N_IMAGES = 256
-# Images whose features are in memory at the same time.
-N_AT_ONCE = 64
 STEP = "predict"
+# A prediction behind its name where there is none.
+_NOTHING = "", False, False, 0.0, 1.0, 0.0, 0.0
 
 
 class Prediction(Struct, frozen=True):
@@ -63,6 +63,11 @@ class Row(Prediction, frozen=True):
     record: BagRecord | None = None
 
     @property
+    def is_passing(self) -> bool:
+        """Whether the image changed while it was predicted."""
+        return bool(self.record and self.problem)
+
+    @property
     def prediction(self) -> Prediction:
         return Prediction(*(getattr(self, name) for name in Prediction.__struct_fields__))
 
@@ -70,6 +75,14 @@ class Row(Prediction, frozen=True):
         """What the COCO file needs of the image."""
         assert self.record is not None
         return DrawnMask(self.record, image_path, self.objects)
+
+
+class FailedRow(Row, frozen=True):
+    """The row of an image that a store did not give, or whose mask it did not take."""
+
+    @property
+    def is_passing(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -95,23 +108,21 @@ class BlockWriter:
             task.record.name: _make_row(structs.replace(task.record, area=one.area), choice, one.shapes, one.problem)
             for task, choice, one in zip(tasks, choices, written, strict=True)
         }
-        return [rows.get(bag.name) or _make_problem(bag) for bag in bags]
+        return [rows.get(bag.name) or make_problem(bag) for bag in bags]
 
     def _choose(self, good: Sequence[Bag]) -> Iterator[Choice]:
         model = self.predictor.model
-        for start in range(0, len(good), N_AT_ONCE):
-            some = good[start : start + N_AT_ONCE]
-            shows = [bag.bag_label == WITH for bag in some] if self.has_labels else None
+        for bag in good:  # each by itself: sums are rounded alike, whatever other images are predicted
+            shows = [bag.bag_label == WITH] if self.has_labels else None
             with explain_misfit():
-                table, _ = gather_table(self.target, some, model.extractor, model.settings, model.standardiser)
-            with explain_misfit():
-                choices = list(self.predictor.choose(table, number_tubes(self.target, some), shows))
-            yield from choices
+                table, _ = gather_table(self.target, [bag], model.extractor, model.settings, model.standardiser)
+                [choice] = self.predictor.choose(table, number_tubes(self.target, [bag]), shows)
+            yield choice
 
     def _write_scores(self, tasks: Sequence[WriteTask]) -> None:
         for task in tasks:
             own, path = task.selection, self.target.scores_path(task.record.features)
-            write_arrays(path, False, scores=own.scores, thresholds=own.thresholds, decisions=own.selected)
+            write_arrays(path, False, scores=own.scores, thresholds=own.thresholds, selected=own.selected)
 
     def _make_task(self, bag: Bag, choice: Choice) -> WriteTask:
         record = record_bag(bag, self.stems[bag.name], choice.selection, choice.areas)
@@ -127,8 +138,14 @@ def _make_row(record: BagRecord, made: Choice, shapes: Sequence[Sequence[Shape]]
     return Row(record.name, record.stem, *figures, problem, [list(one) for one in shapes], record)
 
 
-def _make_problem(bag: Bag) -> Row:
-    return Row(bag.name, "", False, False, 0.0, 1.0, 0.0, 0.0, bag.problem)
+def make_problem(bag: Bag) -> Row:
+    """The row of an image that cannot be read."""
+    return Row(bag.name, *_NOTHING, bag.problem)
+
+
+def make_failed(bag: Bag, problem: str) -> FailedRow:
+    """The row of an image for which a store failed."""
+    return FailedRow(bag.name, *_NOTHING, problem)
 
 
 @contextlib.contextmanager
@@ -162,24 +179,45 @@ class Shards:
         describe: Callable[[Bag], Any],
         resources: Resources,
     ) -> Iterator[list[Row]]:
-        """Yield the rows of each block; finished blocks are read, the others made by `work`.
+        """Yield the rows of each block; finished blocks are read, the others made by `work`, one after the other.
 
         `describe` names the content of an image, without reading it: a block with another content is made again.
         """
-        paths = [self._name(number, block, describe) for number, block in enumerate(blocks)]
-        missing = [len(block) for path, block in zip(paths, blocks, strict=True) if not path.is_file()]
-        done, total = 0, sum(missing)
-        for path, block in zip(paths, blocks, strict=True):
-            rows = self._find(path, block)
-            if rows is None:
+
+        def work_on_all(missing: Sequence[Sequence[Bag]]) -> Iterator[list[Row]]:
+            done, total = 0, sum(map(len, missing))
+            for block in missing:
                 rows = work(block, replace(resources, progress=_shift(resources.progress, done, total)))
-                # Rows of images that changed while they were predicted are made again by the next command.
-                if not any(row.record and row.problem for row in rows):
-                    write_shard(path, [to_builtins(row) for row in rows])
-                done = min(done + len(block), total)
+                done += len(block)
                 resources.progress(STEP, done, total)
+                yield rows
+
+        return self.fill(blocks, work_on_all, describe, resources)
+
+    def fill(
+        self,
+        blocks: Sequence[Sequence[Bag]],
+        work: Callable[[Sequence[Sequence[Bag]]], Iterator[list[Row]]],
+        describe: Callable[[Bag], Any],
+        resources: Resources,
+    ) -> Iterator[list[Row]]:
+        """As `predict`; `work` gets all blocks that have no shard, and yields their rows in order."""
+        paths = [self._name(number, block, describe) for number, block in enumerate(blocks)]
+        known = [path.is_file() for path in paths]
+        made = work([block for block, is_known in zip(blocks, known, strict=True) if not is_known])
+        for path, block, is_known in zip(paths, blocks, known, strict=True):
+            rows = self._find(path, block) if is_known else None
+            if rows is None:
+                rows = next(work([block]) if is_known else made)
+                self._write(path, rows, resources)
             yield rows
         self._remove_others(paths)
+
+    def _write(self, path: Path, rows: Sequence[Row], resources: Resources) -> None:
+        """Write a shard, unless the next command has to predict some of its images again."""
+        if not any(row.is_passing for row in rows):
+            write_shard(path, [to_builtins(row) for row in rows])
+            resources.send([path])
 
     def _name(self, number: int, block: Sequence[Bag], describe: Callable[[Bag], Any]) -> Path:
         key = make_key(model=self.key, images=[describe(bag) for bag in block])

@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -35,8 +35,7 @@ from segvote.io.own_folders import refuse_inside
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
-from segvote.pipeline.adopt import adopt_corrections, list_orphans
-from segvote.pipeline.annotate import is_done, write_run
+from segvote.pipeline.adopt import prepare_corrections
 from segvote.pipeline.corrected_vote import RunVote, apply_corrections
 from segvote.pipeline.looks import list_looks
 from segvote.pipeline.objects import divide_parts
@@ -47,9 +46,10 @@ from segvote.pipeline.strokes import Canvas
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.vote import BaseVote, hold_vote
 from segvote.pipeline.workers import Resources
+from segvote.pipeline.write_run import is_done, write_run
 from segvote.progress import count_along
 from segvote.run.classes import ClassRuns, list_joined
-from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
+from segvote.run.corrections import Corrections, make_result_key, read_corrections
 from segvote.run.output_names import name_bags, name_frames, remove_stale
 from segvote.run.record import ClassesRecord, ClassRecord, Inputs, list_versions, make_record, name_near
 from segvote.run.run import Run
@@ -117,19 +117,19 @@ class _Job:
         run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
         inputs = Inputs(name_path_or_uri(self.root / name), name_path_or_uri(self.root))
         with run.lock():
-            corrections = read_corrections(run)
             own = [image.make_bag(name) for image in self.images]
-            if list_orphans(corrections, own):
-                share_parts(self.folder, run, own)
-                corrections = adopt_corrections(run, own, settings)
-            bags = move_bags(own, corrections)
+            bags, corrections = prepare_corrections(run, own, settings, partial(self._share_parts, run))
             good = keep_readable(bags, strict=False)
             key = make_result_key(settings, good, corrections)
             if not is_done(run, key):
                 run.write_record(make_record(inputs, settings, key))
-                share_parts(self.folder, run, good)
+                self._share_parts(run, good)
                 write_run(self._vote(run, settings, good, corrections), inputs, problems, self.resources)
         return key
+
+    def _share_parts(self, run: RunFolder, bags: Sequence[Bag]) -> Sequence[Bag]:
+        share_parts(self.folder, run, bags)
+        return bags
 
     def _vote(self, run: RunFolder, settings: Settings, bags: list[Bag], corrections: Corrections) -> RunVote:
         table, standardiser = self._table

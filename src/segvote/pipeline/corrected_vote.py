@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from segvote.method.correct import Correction
 from segvote.method.extents import Extents, apply_extents
-from segvote.method.teach import Correction
 from segvote.pipeline.opening import RunInputs
 from segvote.pipeline.video.tubes import decide_tubes
 from segvote.pipeline.vote import BaseVote, fetch_neighbours, hold_vote, join_frames, keep_neighbours

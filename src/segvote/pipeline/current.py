@@ -1,18 +1,19 @@
 """A run brought up to date with its corrections: the files that another command reads have every saved action.
 
 The record names the corrections that its files follow. Where the log went on since, all images vote again and the
-files are written from that vote, as *Write masks* of the review page does.
+files are written from that vote, as *Write masks* of the review page does. Where a sample votes, images with
+corrections vote in addition.
 """
 
 from __future__ import annotations
 
 from segvote.errors import BusyRunError
-from segvote.pipeline.annotate import write_again
 from segvote.pipeline.classes import join_again
 from segvote.pipeline.corrected_vote import RunVote, vote
 from segvote.pipeline.opening import reopen
 from segvote.pipeline.vote import load_method
 from segvote.pipeline.workers import Resources
+from segvote.pipeline.write_run import write_again
 from segvote.run.classes import ClassRuns
 from segvote.run.corrections import read_corrections
 from segvote.run.run import Run
@@ -36,19 +37,20 @@ def is_current(run: Run) -> bool:
     return run.record.corrections == read_corrections(run.folder).digest
 
 
-def write_corrected(voted: RunVote, resources: Resources) -> Run:
+def write_corrected(run_vote: RunVote, resources: Resources) -> Run:
     """Write masks, heat maps, the COCO file, votes and model of a finished run after a vote."""
-    folder, settings = voted.inputs.folder, voted.inputs.settings
+    folder, settings = run_vote.inputs.folder, run_vote.inputs.settings
     with folder.lock():
         record = folder.read_record()
-        same = [bag.features for bag in record.bags] == [bag.features_key for bag in voted.inputs.bags]
-        if not same or read_settings(record.settings, folder.record_path) != settings:
+        known = sorted(bag.features for bag in (*record.bags, *record.predicted))
+        is_same = known == sorted(bag.features_key for bag in (*run_vote.inputs.bags, *run_vote.inputs.others))
+        if not is_same or read_settings(record.settings, folder.record_path) != settings:
             raise BusyRunError(f"{folder.path} was annotated anew meanwhile; stop `segvote review` and start it again")
-        write_again(voted, record, resources)
+        write_again(run_vote, record, resources)
     return Run(folder.path)
 
 
 def _vote(run: Run) -> RunVote:
     run.check_images()
     load_method()
-    return vote(reopen(run))
+    return vote(reopen(run), keep=True)

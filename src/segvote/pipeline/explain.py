@@ -65,7 +65,7 @@ def explain_segment(run_vote: RunVote, bag: int, segment: int) -> SegmentExplana
         run_vote.correction.residuals[[flat]],
     )
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
-    lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * selection.votes[beside.indices])
+    lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * selection.unsmoothed[beside.indices])
     lines += _list_lines(CORRECTION, table, row.indices, row.data)
     lines.sort(key=lambda line: -abs(line.amount))
     score, raised = float(selection.scores[flat]), float(selection.scores[flat] - run_vote.default.scores[flat])
@@ -77,7 +77,7 @@ def explain_segment(run_vote: RunVote, bag: int, segment: int) -> SegmentExplana
         selected=bool(selection.selected[flat]),
         user_label=int(selection.user_labels[flat]),
         lines=tuple(lines),
-        constant=(1 - share) * (float(selection.votes[flat]) - float(own.amounts.sum())) + raised,
+        constant=(1 - share) * (float(selection.unsmoothed[flat]) - float(own.amounts.sum())) + raised,
     )
 
 

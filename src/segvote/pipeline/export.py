@@ -41,7 +41,6 @@ def write_export(
     folder: Path | str | None = None,
     options: ExportOptions = ExportOptions(()),
     label: str | None = None,
-    unsure: float = 0.0,
     overwrite: bool = False,
     on_problem: Callable[[Problem], None] = ignore_problem,
     progress: Progress = ignore_progress,
@@ -51,12 +50,10 @@ def write_export(
     The labels and the version in the options are replaced by those of the run.
     """
     write = EXPORTS[format]
-    if not 0 <= unsure <= 1:
-        raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
     opened = run if isinstance(run, Run | ClassRuns) else open_any_run(run)
     changed = find_changed(opened, options.images != "none")
     hashes: dict[str, str] = {}
-    labels, annotations = _choose_annotations(opened, label, unsure, options.instances, changed)
+    labels, annotations = _choose_annotations(opened, label, options, changed)
     bags: Sequence[BagRecord | ClassRecord] = opened.images if isinstance(opened, ClassRuns) else opened.all_bags
     names = encode_names((one.name for one in bags), foldable=options.images != "none")
     annotations = _note_hashes(annotations, hashes)
@@ -140,16 +137,16 @@ def _prepare_target(target: Path, overwrite: bool) -> None:
 
 
 def _choose_annotations(
-    run: Run | ClassRuns, label: str | None, unsure: float, instances: bool | None, left_out: Collection[int]
+    run: Run | ClassRuns, label: str | None, options: ExportOptions, left_out: Collection[int]
 ) -> tuple[tuple[str, ...], Iterator[Annotation]]:
     """The labels, and the annotations."""
     annotations = run.list_annotations(left_out)
-    if instances is not False:
-        annotations = divide_instances(run, annotations, within=bool(instances))
+    if options.instances is not False:
+        annotations = divide_instances(run, annotations, within=bool(options.instances))
     if isinstance(run, Run):
         name = run.settings.label if label is None else label
-        return (name,), _label_annotations(run, annotations, name, unsure)
-    if label is not None or unsure:
+        return (name,), _label_annotations(run, annotations, name, options.unsure)
+    if label is not None or options.unsure:
         raise BadInputError(
             "a run on several classes has their names and no unsure band; export without label and band"
         )

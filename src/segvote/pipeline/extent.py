@@ -1,9 +1,9 @@
-"""Another extent for a finished run: another level of the nested selections of its vote, without a new vote."""
+"""Another extent for a finished run: another of the nested selections of its vote, without a new vote."""
 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +13,13 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.inputs.bags import Bag
 from segvote.io.arrays import read_arrays
 from segvote.method.extents import N_EXTENTS, Extents, apply_extents
-from segvote.pipeline.adopt import list_unapplied
-from segvote.pipeline.annotate import update_run
 from segvote.pipeline.opening import list_other_bags, list_run_bags, make_run_key
 from segvote.pipeline.others import Others
+from segvote.pipeline.update import update_run
 from segvote.pipeline.user_labels import label_segments
 from segvote.pipeline.workers import Resources
-from segvote.pipeline.write import draw_task, list_lost, list_tasks, renew_problems, write_pictures, write_votes
+from segvote.pipeline.write import draw_task, list_tasks, write_votes
+from segvote.pipeline.write_run import draw_record
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.model_file import write_model_extent
@@ -30,81 +30,102 @@ from segvote.selection import DEFAULT_EXTENT, Selection, make_unknown_labels
 from segvote.types import WITH
 
 
-def change_extent(run: Run | Path | str, level: int, image: str = "", resources: Resources = Resources()) -> Run:
+def change_extent(run: Run | Path | str, extent: int, image: str = "", resources: Resources = Resources()) -> Run:
     """Choose an extent for all images, or one, and rewrite the files; see `segvote.set_extent`.
 
     The choice is an action of the run's log of corrections: it can be undone on the review page, and later commands
     follow it. Corrections that were not voted on yet take part.
     """
-    check_extent(level)
-    folder = run.folder if isinstance(run, Run) else RunFolder(run)
-    if not folder.read_record().complete:
-        # Files of a killed command are half old, half new; an update finishes them.
-        run = update_run(folder.path, resources)
-    run = run if isinstance(run, Run) else Run(run)
+    check_extent(extent)
+    run = finish_run(run, resources)
     run.check_images()
-    digest = run.bags[run.find(image)].digest if image else ""
+    folder = run.folder
+    index = run.find_any(image) if image else 0
+    digest = run.all_bags[index].digest if image else ""
     with folder.lock():
-        corrections = read_corrections(folder)
-        is_current = run.record.key == make_run_key(run, corrections)
-        is_chosen = corrections.extent == level and not corrections.extents
-        if image:
-            is_chosen = corrections.extents.get(digest) == level
-        # A repeated command is one choice: one undo takes it back.
-        if not is_chosen:
-            with closing(CorrectionLog(folder.corrections_path)) as log:
-                log.append(Action("extent", digest, image, level))
-        elif is_current:
+        before = read_corrections(folder)
+        is_current = run.record.key == make_run_key(run, before)
+        corrections = append_choice(folder, before, Action("extent", digest, image, extent))
+        if is_current and corrections is before:
             return run
-        if is_current and not any(bag.n_frames for bag in run.bags):
-            _rewrite(run, read_corrections(folder), resources)
+        # An image that did not vote does so with an extent of its own.
+        if is_current and index < len(run) and not any(bag.n_frames for bag in run.bags):
+            _rewrite(run, corrections, resources)
             return Run(folder.path)
     return update_run(folder.path, resources)
 
 
-def check_extent(level: int) -> int:
-    """Refuse a number that is no level; returns the level."""
-    if not 1 <= level <= N_EXTENTS:
-        raise BadInputError(f"expected an extent from 1 (tightest) to {N_EXTENTS} (widest); got {level}")
-    return level
+def finish_run(run: Run | Path | str, resources: Resources) -> Run:
+    """A run, or the one in a folder, finished by an update: files of a killed command are half old, half new."""
+    path = run.folder.path if isinstance(run, Run) else run
+    return Run(path) if RunFolder(path).read_record().complete else update_run(path, resources)
 
 
-def read_selection(run: Run, levels: np.ndarray, user_labels: np.ndarray | None) -> Selection:
-    """The selection of a run of images at the level (n_bags,) of each, with user labels (n_segments,)."""
+def append_choice(folder: RunFolder, before: Corrections, choice: Action) -> Corrections:
+    """The corrections of a run after a choice; `before` where it stands already, so that one undo takes it back."""
+    if before.has_choice(choice):
+        return before
+    with closing(CorrectionLog(folder.corrections_path)) as log:
+        log.append(choice)
+    return read_corrections(folder)
+
+
+def check_extent(extent: int) -> int:
+    """Refuse a number that is no extent; returns the extent."""
+    if not 1 <= extent <= N_EXTENTS:
+        raise BadInputError(f"expected an extent from 1 (tightest) to {N_EXTENTS} (widest); got {extent}")
+    return extent
+
+
+def read_selection(run: Run, chosen: np.ndarray, user_labels: np.ndarray | None) -> Selection:
+    """The selection of a run of images at the extent (n_bags,) of each, with user labels (n_segments,)."""
     if any(bag.n_frames for bag in run.bags):
-        raise BadInputError("extents of videos are drawn by `segvote extent RUN LEVEL`, for all of their frames")
-    path, n_segments = run.folder.extents_path, int(run.offsets[-1])
+        raise BadInputError("extents of videos are drawn by `segvote extent RUN EXTENT`, for all of their frames")
+    path, names = run.folder.extents_path, [field.name for field in fields(Extents)]
     arrays = read_arrays(path)
-    if arrays.keys() != {"levels", "thresholds", "shares", "scores"} or len(arrays["levels"]) != n_segments:
+    if arrays.keys() != {*names, "scores"} or len(arrays["scores"]) != run.offsets[-1]:
         raise DamagedFileError(f"{path} does not belong to this run.json; annotate again")
-    extents = Extents(arrays["levels"], arrays["thresholds"], arrays["shares"])
-    default = Selection(
+    extents, scores = Extents(*(arrays[name] for name in names)), arrays["scores"]
+    selected, thresholds = extents.select(DEFAULT_EXTENT), extents.thresholds[DEFAULT_EXTENT - 1]
+    default = make_run_selection(run, scores, selected, thresholds, run.votes["votes"], user_labels)
+    return apply_extents(default, extents, chosen)
+
+
+def make_run_selection(
+    run: Run,
+    scores: np.ndarray,
+    selected: np.ndarray,
+    thresholds: np.ndarray,
+    unsmoothed: np.ndarray,
+    user_labels: np.ndarray | None = None,
+) -> Selection:
+    """The selection of a run at the default extent; thresholds are (n_bags,), the other arrays (n_segments,)."""
+    return Selection(
         offsets=run.offsets,
-        votes=run.votes["votes"],
-        scores=arrays["scores"],
-        selected=extents.select(DEFAULT_EXTENT),
-        user_labels=make_unknown_labels(n_segments) if user_labels is None else user_labels,
-        thresholds=extents.thresholds[DEFAULT_EXTENT - 1],
+        unsmoothed=unsmoothed,
+        scores=scores,
+        selected=selected,
+        user_labels=make_unknown_labels(len(scores)) if user_labels is None else user_labels,
+        thresholds=thresholds,
         uncertainty=np.array([bag.uncertainty for bag in run.bags]),
         empty=np.array([bag.bag_label == WITH and not bag.n_selected for bag in run.bags]),
         extent=np.full(len(run), DEFAULT_EXTENT),
     )
-    return apply_extents(default, extents, levels)
 
 
 def list_selections(run: Run) -> np.ndarray:
-    """(N_EXTENTS, n_segments) bool: the selection of each level; none for videos and where levels were not stored."""
+    """(N_EXTENTS, n_segments) bool: the selection of each extent; none for videos and where extents were not stored."""
     if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
         return np.empty((0, int(run.offsets[-1])), bool)
-    levels = range(1, N_EXTENTS + 1)
-    return np.array([read_selection(run, np.full(len(run), level), None).selected for level in levels])
+    extents = range(1, N_EXTENTS + 1)
+    return np.array([read_selection(run, np.full(len(run), extent), None).selected for extent in extents])
 
 
-def draw_extent(run: Run, index: int, level: int) -> np.ndarray:
-    """(h, w) bool: the mask of an image of a run at another level, with its painted pixels and user labels."""
+def draw_extent(run: Run, index: int, extent: int) -> np.ndarray:
+    """(h, w) bool: the mask of an image of a run at another extent, with its painted pixels and user labels."""
     corrections = read_corrections(run.folder)
     bags = list_run_bags(run, corrections)
-    selection = _select(run, bags, replace(corrections, extent=check_extent(level), extents={}))
+    selection = _select(run, bags, replace(corrections, extent=check_extent(extent), extents={}))
     return draw_selection(run, index, selection, corrections)
 
 
@@ -116,7 +137,7 @@ def draw_selection(run: Run, index: int, selection: Selection, corrections: Corr
 
 
 def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
-    """Masks, heat maps, COCO file, votes and record at the current levels, from the files of the run folder."""
+    """Masks, heat maps, COCO file, votes and record at the chosen extents, from the files of the run folder."""
     folder, settings, record = run.folder, run.settings, run.record
     bags = list_run_bags(run, corrections)
     key, extent = make_run_key(run, corrections), corrections.extent or settings.extent
@@ -129,11 +150,8 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     tasks = list_tasks(bags, _read_areas(run), selection, _list_excluded(run), corrections, others)
     write_model_extent(folder, extent)
     predicted = Others(folder, bags, others, resources)
-    records, unwritten = write_pictures(folder, tasks, settings, run.drawing, resources, predicted.masks)
-    lost = [*list_lost(folder, corrections), *list_unapplied(folder, corrections, bags)]
-    problems = renew_problems(record.problems, [*unwritten, *predicted.problems], lost)
-    followed = {"corrections": corrections.digest, "n_actions": corrections.last, "predicted": tuple(predicted.records)}
-    folder.write_record(structs.replace(record, key=key, bags=records, extent=extent, problems=problems, **followed))
+    finished = structs.replace(record, key=key, extent=extent)
+    folder.write_record(draw_record(finished, tasks, bags, predicted, corrections, run.drawing))
 
 
 def _read_areas(run: Run) -> np.ndarray:
@@ -147,10 +165,10 @@ def _list_excluded(run: Run) -> np.ndarray:
 
 
 def _select(run: Run, bags: list[Bag], corrections: Corrections) -> Selection:
-    """The selection at the levels of the corrections, with their user labels."""
+    """The selection at the extents of the corrections, with their user labels."""
     user_labels, _, finished = label_segments(run.folder, bags, corrections)
     if finished is not None:
-        clicked = np.full(len(finished), -1, dtype=np.int8) if user_labels is None else user_labels
+        clicked = make_unknown_labels(len(finished)) if user_labels is None else user_labels
         user_labels = np.where(np.isnan(finished), clicked, finished > 0.5).astype(np.int8)
-    levels = corrections.list_extents([bag.digest for bag in run.bags], run.settings.extent)
-    return read_selection(run, levels, user_labels)
+    chosen = corrections.list_extents([bag.digest for bag in run.bags], run.settings.extent)
+    return read_selection(run, chosen, user_labels)

@@ -177,16 +177,16 @@ class BagExtractor:
     ) -> dict[str, np.ndarray]:
         """Segments of an image under a name, computed where the run folder does not hold them."""
         path = self.run.segments_path(key)
-        found = read_if_whole(path)
-        if found is not None:
-            return found
+        segments = read_if_whole(path)
+        if segments is not None:
+            return segments
         image, shape = read(self.settings.size)
-        found, superpixels = segment_image(self.settings, image, shape, with_superpixels, map_path)
+        segments, superpixels = segment_image(self.settings, image, shape, with_superpixels, map_path)
         # Superpixels are written first, so that an interrupted run recomputes both.
         if superpixels is not None:
             store_superpixels(self.run, key, superpixels)
-        write_arrays(path, compress=True, **found)
-        return found
+        write_arrays(path, compress=True, **segments)
+        return segments
 
     def extract(self, key: str, labels: np.ndarray, read: Reader, name: str) -> None:
         """Write the features of an image's segments under a key, where the run folder does not hold them."""

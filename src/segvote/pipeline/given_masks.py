@@ -97,7 +97,7 @@ def _make_action(bag: Bag, read: MaskReader) -> Action:
         raise BadInputError(problem)
     if not (mask == OBJECT).any():
         raise BadInputError("it is empty; expected the object in it, or no mask")
-    return make_mask_action("look", bag, 1, mask == OBJECT)
+    return make_mask_action("accept", bag, 1, mask == OBJECT)
 
 
 def make_mask_action(kind: str, bag: Bag | BagRecord, value: int, pixels: np.ndarray) -> Action:

@@ -50,7 +50,7 @@ def import_masks(
     """Import the masks of a file that another tool wrote; see `segvote.import_corrections`."""
     label = _choose_label(path, label, run.settings.label)
     reader = _Reader(run, label, confirm)
-    for annotation in count_along(read_any(path), "import", len(run), progress):
+    for annotation in count_along(read_any(path), "import", len(run.all_bags), progress):
         reader.read(annotation)
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
         # In one transaction: a second import would take half of an image's strokes for all of them.
@@ -66,7 +66,7 @@ class _Reader:
         self.corrections, self.exported = read_corrections(run.folder), read_exported(run.folder)
         # Corrected since the masks were written: these masks are older than the corrections.
         self.pending = self.corrections.list_changed(read_written_corrections(run))
-        self.numbers = {bag.name: index for index, bag in enumerate(run.bags)}
+        self.numbers = {bag.name: index for index, bag in enumerate(run.all_bags)}
         self.known = _list_known(self.numbers)
         self.index = NameIndex(self.known)
         self.actions: list[Action] = []
@@ -80,7 +80,7 @@ class _Reader:
         if name is None:
             self.problems.append((annotation.name, "it fits no image of the run, or several"))
             return
-        bag = self.run.bags[self.numbers[name]]
+        bag = self.run.all_bags[self.numbers[name]]
         if problem := self._find_problem(annotation, bag):
             self.problems.append((annotation.name, problem))
             return
@@ -136,9 +136,9 @@ class _Reader:
 def _make_strokes(bag: BagRecord, mask: np.ndarray) -> list[Action]:
     """The actions of an imported mask: a *with* image is finished, a *without* image painted and accepted."""
     if bag.bag_label == WITH:
-        return [make_mask_action("look", bag, 1, mask)]
+        return [make_mask_action("accept", bag, 1, mask)]
     painted = [make_mask_action("paint", bag, value, pixels) for value, pixels in ((0, ~mask), (1, mask))]
-    return [*painted, Action("look", bag.digest, bag.name, 1)]
+    return [*painted, Action("accept", bag.digest, bag.name, 1)]
 
 
 def _list_known(names: Collection[str]) -> dict[str, str]:

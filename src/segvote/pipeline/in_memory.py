@@ -146,7 +146,7 @@ def _draw(
 ) -> ImageMask:
     """The mask of one image by its own selection; `low` is the lowest score of all images."""
     labels, scores, threshold = segments["labels"], selection.scores, float(selection.thresholds[0])
-    heat = scale_heat(scores, threshold, low, float(scores.max())).astype(np.float32)
+    heat = scale_heat(scores, threshold, low).astype(np.float32)
     heatmap = (scores - threshold).astype(np.float32)[resize_labels(labels, image.shape[:2])]
     mask = draw_image(image, selection, labels, heat, drawing, superpixels)
     return ImageMask(mask, heatmap, round(float(selection.uncertainty[0]), 6))

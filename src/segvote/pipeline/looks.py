@@ -73,9 +73,9 @@ def wants_closer_look(closer: Settings, so_far: Confidence) -> bool:
     if closer.detail == CONTRAST:
         return so_far.contrast < LOOSE_OUTLINES
     # Values are at most 1, so that no look is clearly better than one above the limit for small objects.
-    return so_far.look < (1 / (1 + LOOK_MARGIN) if so_far.is_small else UNSURE)
+    return so_far.comparison_value < (1 / (1 + LOOK_MARGIN) if so_far.is_small else UNSURE)
 
 
 def is_better(closer: Confidence, wider: Confidence) -> bool:
     """Whether the closer look is clearly better than the wider one."""
-    return closer.look > (1 + LOOK_MARGIN) * wider.look
+    return closer.comparison_value > (1 + LOOK_MARGIN) * wider.comparison_value

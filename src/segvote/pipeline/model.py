@@ -51,7 +51,7 @@ def write_model(run_vote: RunVote, extent: int) -> None:
         "lengths": table.lengths.astype(np.float32),
         "contrasts": np.nan_to_num(table.contrasts, nan=-1.0).astype(np.float32),  # -1: not known
         "range": np.array([selection.scores.min(), selection.scores.max()], dtype=np.float64),
-        "levels": run_vote.extents.levels,
+        "first_extents": run_vote.extents.first_extents,
         **add_prefix("standardiser", inputs.standardiser.get_state()),
         **add_prefix("features", inputs.extractor.get_state()),
         **add_prefix("method", _pack_vote(run_vote.refitted)),

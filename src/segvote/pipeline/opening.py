@@ -21,6 +21,7 @@ from segvote.run.model_file import read_model_file, select_arrays
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.settings import CONTRAST, Settings
+from segvote.types import WITH
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class RunInputs:
     standardiser: Standardiser  # scale of their features
     corrections: Corrections
     user_labels: np.ndarray | None  # (n_segments,) int8 of the corrections
-    painted_shares: np.ndarray | None  # (n_segments,) painted, see `segvote.method.teach.correct`
+    painted_shares: np.ndarray | None  # (n_segments,) painted, see `segvote.method.correct.correct`
     finished: np.ndarray | None  # (n_segments,) of finished images, see `segvote.method.teach.teach`
     tubes: np.ndarray | None = None  # (n_segments,) supervoxel of each segment; None without any
     others: Sequence[Bag] = ()  # that do not vote and are predicted
@@ -46,16 +47,16 @@ class RunInputs:
         return make_result_key(self.settings, self.bags, self.corrections, self.others)
 
 
-def reopen(run: Run) -> RunInputs:
-    """Read features and corrections of a finished run; nothing is segmented again."""
-    corrections = read_corrections(run.folder)
-    bags = list_run_bags(run, corrections)
+def reopen(run: Run, corrections: Corrections | None = None) -> RunInputs:
+    """Read features of a finished run, and its corrections unless given; nothing is segmented again."""
+    corrections = corrections or read_corrections(run.folder)
+    bags, others = split_run_bags(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
     if extractor.needs_fit or run.settings.adapt:
         extractor.set_state(select_arrays(read_model_file(run.folder.path).arrays, "features"))
     try:
         opened = open_folder(run.folder, run.settings, extractor, bags, corrections)
-        return replace(opened, others=list_other_bags(run, corrections))
+        return replace(opened, others=others)
     except SegvoteError:
         raise
     except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than in the record
@@ -64,20 +65,35 @@ def reopen(run: Run) -> RunInputs:
         ) from error
 
 
-def list_run_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:
-    """The bags of a run that vote, as segmentation returned them, with bag labels changed by the user."""
-    return _list_bags(run, range(len(run)), corrections)
+def list_run_bags(run: Run, corrections: Corrections | None = None, numbers: Iterable[int] | None = None) -> list[Bag]:
+    """Bags of a run as segmentation returned them, with bag labels changed by the user; by default those that voted."""
+    return _list_bags(run, range(len(run)) if numbers is None else numbers, corrections)
 
 
 def list_other_bags(run: Run, corrections: Corrections | None = None) -> list[Bag]:
-    """The bags of a run that do not vote and are predicted."""
+    """The bags of a run that did not vote and were predicted."""
     return _list_bags(run, range(len(run), len(run.all_bags)), corrections)
+
+
+def split_run_bags(run: Run, corrections: Corrections) -> tuple[list[Bag], list[Bag]]:
+    """The bags of a run that vote next, in the order of `segvote.inputs.bags.list_bags`, and those that are predicted.
+
+    As in `segvote.pipeline.sample`, a bag with corrections votes in addition to those that voted.
+    """
+    voters, others = list_run_bags(run, corrections), list_other_bags(run, corrections)
+    corrected = set(corrections.list_images()) if others else set()
+    more = [bag for bag in others if bag.digest in corrected]
+    if not more:
+        return voters, others
+    # By the folder that a bag lies in, *with* first, whatever label the user gave it.
+    ordered = sorted([*voters, *more], key=lambda bag: (not bag.name.startswith(f"{WITH}/"), bag.name))
+    return ordered, [bag for bag in others if bag.digest not in corrected]
 
 
 def make_run_key(run: Run, corrections: Corrections) -> str:
     """Key of the result that a run has with these corrections."""
-    both = list_run_bags(run, corrections), list_other_bags(run, corrections)
-    return make_result_key(run.settings, both[0], corrections, both[1])
+    voters, others = split_run_bags(run, corrections)
+    return make_result_key(run.settings, voters, corrections, others)
 
 
 def _list_bags(run: Run, numbers: Iterable[int], corrections: Corrections | None) -> list[Bag]:

@@ -74,7 +74,7 @@ class Predictor:
         try:
             self.table = model.make_table()
             self.source = _restore(model, self.table)
-            self._reach = find_reach(arrays["levels"], arrays["edges"], model.extent).astype(np.float64)
+            self._reach = find_reach(arrays["first_extents"], arrays["edges"], model.extent).astype(np.float64)
             # Distances of the best segments of training images to other images; none where a voter has no graph.
             nearest, excluded = (arrays.get(f"method.{name}", np.empty(0)) for name in ("nearest", "excluded"))
             self.familiar = np.sort(nearest[~excluded.astype(bool)])
@@ -123,7 +123,7 @@ class Predictor:
         votes, shares, distances = np.array([np.nan]), np.zeros(len(X)), np.zeros(len(X))
         is_finite = bool(np.isfinite(X).all())
         if is_finite and isinstance(self.source, Scorer):
-            graph = self.source.link(X)
+            graph = self.source.build_graph(X)
             votes = self.source.score(X, graph, table.adjacency)
             shares, distances = graph @ self._reach, measure_nearest(X, self.source.X, graph)
         elif is_finite and not isinstance(self.source, Scorer):
@@ -156,7 +156,7 @@ class Predictor:
             if tubes is not None and (tubes >= 0).all():
                 shown = average_tubes(shown, areas, tubes)
                 selected = shown > threshold
-        high = float(shown.max()) if contains else max(float(top), self.threshold)
+        high = None if contains else max(float(top), self.threshold)
         heat = scale_heat(shown, threshold, min(float(low), float(shown.min())), high).astype(np.float32)
         probability = float(self.calibration.measure_probability(scores.max()))
         p_value = float(measure_p_value(np.array([score]), self.calibration.negatives)[0])
@@ -247,7 +247,7 @@ def calibrate(model: Model, table: SegmentTable) -> Calibration:
     scores = arrays.get("method.held_out")
     if scores is None:
         votes = score_by_refits(model.settings, table, arrays["prior"], arrays["user_labels"])
-        scores = table.find_best(table.smooth(votes, make_params(model.settings).smoothing))
+        scores = table.max_by_image(table.smooth(votes, make_params(model.settings).smoothing))
     marked = np.zeros(table.n_images, dtype=bool)
     marked[table.images[arrays["user_labels"] == 1]] = True
     return fit_calibration(scores, table.positive | marked)

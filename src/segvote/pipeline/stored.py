@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from segvote import __version__
 from segvote.errors import BadInputError, UnwritableFileError
@@ -26,16 +26,19 @@ from segvote.inputs.bags import Bag, Source
 from segvote.io.files import hold_folder, open_scratch, write_text
 from segvote.io.leases import Lease, hold_lease
 from segvote.io.names import check_name
-from segvote.io.objects import BATCH, Store, StoreError, is_placeholder, is_transient, write_placeholder
+from segvote.io.objects import BATCH, Store, StoreError, Version, is_placeholder, is_transient, write_placeholder
 from segvote.io.picture_formats import split_view
-from segvote.io.stores import LocalCopy
+from segvote.io.stores import LocalCopy, is_uri, name_path_or_uri
+from segvote.pipeline.blocks import Row, make_failed
 from segvote.pipeline.extract import BagExtractor, make_segments_key
+from segvote.pipeline.image_task import ImagePredictor, NewImage
 from segvote.pipeline.write import MaskWriter, WriteTask, WrittenMask
 from segvote.progress import Progress
 from segvote.run.run_folder import RunFolder, make_key
 
-Item = TypeVar("Item", Source, Bag, WriteTask)
+Item = TypeVar("Item", Source, Bag, WriteTask, NewImage)
 DONE = ".done"  # folder of the records, one for each task
+LENT = ".model"  # folder of a model that lies in no store
 # Raised when records change: old ones are then not used.
 DONE_VERSION = 1
 # Folders of a run that are fetched as a whole: small, and written by the process that was started.
@@ -92,6 +95,19 @@ class StoredTask:
                 raise  # a full store, no permission: no other task can write either
             return Outcome(problem=str(error))
 
+    def find_finished(self, items: Sequence[StoredItem[Any]]) -> list[Outcome]:
+        """Outcomes of the first items whose records were written since they were submitted; see `Resumable`."""
+        found: list[Outcome] = []
+        with contextlib.suppress(StoreError):  # then they are done again
+            for given in items:
+                is_new = given.record and not given.is_old
+                done = read_done(self.store.read(f"{DONE}/{given.record}"), given) if is_new else None
+                if done is None:
+                    break
+                result, files = done
+                found.append(Outcome(result, tuple(name for name in files if name not in given.files)))
+        return found
+
     def _work(self, given: StoredItem[Any], run: RunFolder, images: Path) -> Outcome:
         Store(given.uri).get(given.images, images)
         self.store.get(given.files, run.path)
@@ -109,19 +125,29 @@ class StoredTask:
         return Outcome(result, tuple(written))
 
 
+def read_done(data: bytes | None, given: StoredItem[Any]) -> tuple[Any, list[str]] | None:
+    """Result and files of the record of an item; None where there is none, or it is damaged or has another key."""
+    with contextlib.suppress(ValueError, TypeError):
+        done = msgspec.json.decode(data or b"", type=Done)
+        return (load_result(done.result, given), done.files) if done.key == given.key else None
+    return None
+
+
 def move_task(function: Any, run: RunFolder) -> Any:
     """The same task on another run folder."""
     if isinstance(function, RunFolder):
         return run
     if isinstance(function, partial):
         return partial(function.func, *(move_task(one, run) for one in function.args))
-    return replace(function, run=run) if isinstance(function, BagExtractor | MaskWriter) else function
+    return replace(function, run=run) if isinstance(function, BagExtractor | MaskWriter | ImagePredictor) else function
 
 
 def move_item(item: Any, root: Path, folder: Path) -> Any:
     """The same item with its image in another folder."""
     if isinstance(item, Source):
         return Source(item.bag_label, folder, folder / item.path.relative_to(root))
+    if isinstance(item, NewImage):
+        return replace(item, bag=move_item(item.bag, root, folder))
     if isinstance(item, WriteTask):
         return replace(item, image_path=folder / item.image_path.relative_to(root))
     return replace(item, path=folder / item.path.relative_to(root))
@@ -138,12 +164,14 @@ def restore_result(result: Any, images: Path, given: StoredItem[Any]) -> Any:
     if isinstance(result, Bag):
         moved = move_item(result, images, given.root)
         return replace(moved, problem=name(result.problem), warning=name(result.warning))
+    if isinstance(result, Row):
+        return structs.replace(result, problem=name(result.problem))
     return result._replace(problem=name(result.problem)) if isinstance(result, WrittenMask) else result
 
 
 def dump_result(result: Any, root: Path) -> Any:
     """A result as JSON knows it; paths are those below the folder of the images."""
-    if isinstance(result, WrittenMask):
+    if isinstance(result, WrittenMask | Row):
         return result
     bags = result if isinstance(result, list) else [result]
     return [{**asdict(bag), "path": bag.path.relative_to(root).as_posix()} for bag in bags]
@@ -153,6 +181,8 @@ def load_result(data: Any, given: StoredItem[Any]) -> Any:
     """The result that `dump_result` wrote, for an item of now; `ValueError` where it cannot be one."""
     if isinstance(given.item, WriteTask):
         return msgspec.convert(data, WrittenMask)
+    if isinstance(given.item, NewImage):
+        return msgspec.convert(data, Row)
     found = msgspec.convert(data, list[Bag], dec_hook=lambda kind, path: given.root / check_name(path))
     if isinstance(given.item, Source):
         return found
@@ -162,13 +192,14 @@ def load_result(data: Any, given: StoredItem[Any]) -> Any:
 
 def _list_failures(result: Any) -> list[str]:
     """Problems of a result, which a later call tries again."""
-    bags = result if isinstance(result, list) else [result]
-    return [one.problem for one in bags if isinstance(one, Bag | WrittenMask) and one.problem]
+    results = result if isinstance(result, list) else [result]
+    return [one.problem for one in results if isinstance(one, Bag | WrittenMask | Row) and one.problem]
 
 
 def _list_files(folder: Path) -> dict[str, tuple[int, int]]:
-    """Name below a folder to time and size."""
+    """Name below a folder to time and size; without the log, which is that of the process that was started."""
     found = {path.relative_to(folder).as_posix(): path.stat() for path in folder.rglob("*") if path.is_file()}
+    found.pop(RunFolder(folder).log_path.name, None)
     return {name: (found[name].st_mtime_ns, found[name].st_size) for name in sorted(found)}
 
 
@@ -202,7 +233,7 @@ class StoredRun:
             self._note(outcome, one)
             if not outcome.problem:
                 yield outcome.result
-            elif isinstance(one.item, Source) or isinstance(function, BagExtractor):
+            elif isinstance(one.item, Source | NewImage) or isinstance(function, BagExtractor):
                 yield _fail(one.item, outcome.problem)
             else:
                 failed.append(f"{_name_item(one.item)}: {outcome.problem}")
@@ -214,6 +245,25 @@ class StoredRun:
         self.lease.renew()
         self.lease.check()
         self.out.send(self.progress)
+
+    def send(self, paths: Sequence[Path]) -> None:
+        """Send some files of the run now."""
+        self.lease.check()
+        self.out.put([path.relative_to(self.out.path).as_posix() for path in paths])
+
+    def lend(self, folder: Path) -> str:
+        """Address of a folder that tasks read: its own, or that of a copy beside the records."""
+        uri = name_path_or_uri(folder)
+        if is_uri(uri):
+            return uri
+        lent = Store(f"{self.out.uri}/{LENT}")
+        lent.put(sorted(path.name for path in folder.iterdir() if path.is_file()), folder)
+        return lent.uri
+
+    def describe(self, path: Path) -> list[Version | None]:
+        """The versions of an image, or of the frames of a video."""
+        root = path.parent
+        return self._list_versions(root, _list_images(path, root))
 
     def fetch(self, paths: Sequence[Path]) -> None:
         """Fetch files of the run that are only in the store, many at a time."""
@@ -228,9 +278,7 @@ class StoredRun:
     def _pack(self, function: Any, item: Any) -> StoredItem[Any]:
         path = item.image_path if isinstance(item, WriteTask) else item.path
         root = item.folder if isinstance(item, Source) else path.parent
-        source, _ = split_view(path)
-        paths = sorted(one for one in source.rglob("*") if one.is_file()) if source.is_dir() else [source]
-        images = tuple(one.relative_to(root).as_posix() for one in paths)
+        images = _list_images(path, root)
         segments = item.record.segments if isinstance(item, WriteTask) else getattr(item, "segments_key", "")
         files = tuple(self._segments.get(segments, ())) if segments else ()
         record, key = self._name_record(function, item, images)
@@ -238,22 +286,32 @@ class StoredRun:
 
     def _name_uri(self, folder: Path) -> str:
         """Address of a folder of images."""
-        [(copy, below)] = [
-            (one, folder.relative_to(one.path)) for one in self.inputs if folder.is_relative_to(one.path)
-        ]
+        copy, below = self._find_copy(folder)
         return "/".join([copy.uri, *below.parts])
+
+    def _find_copy(self, folder: Path) -> tuple[LocalCopy, Path]:
+        """The copy that holds a folder of images, and where it is there."""
+        return next((one, folder.relative_to(one.path)) for one in self.inputs if folder.is_relative_to(one.path))
+
+    def _list_versions(self, folder: Path, images: Sequence[str]) -> list[Version | None]:
+        copy, below = self._find_copy(folder)
+        return [copy.listed.get((below / name).as_posix()) for name in images]
 
     def _name_record(self, function: Any, item: Any, images: Sequence[str]) -> tuple[str, str]:
         """Name and key of the record of a task; both empty where none is kept."""
         if getattr(_find_extractor(function), "label_maps", None) is not None:
             return "", ""
         if isinstance(item, Source):
-            versions = [copy.listed.get(name) for copy in self.inputs if copy.path == item.folder for name in images]
+            versions = self._list_versions(item.folder, images)
             key = _make_key("source", images=images, label=item.bag_label, versions=versions, **_name_task(function))
             return f"{key}.json", key
         if isinstance(function, BagExtractor) and item.digest:
             segments = make_segments_key(item, function.settings)
             key = _make_key("bag", name=item.name, segments=segments, features=function.name_features(segments))
+            return f"{key}.json", key
+        if isinstance(function, ImagePredictor):
+            content = {"path": item.path.name, "versions": self._list_versions(item.path.parent, images)}
+            key = _make_key("predict", name=item.bag.name, stem=item.stem, model=function.model.key, **content)
             return f"{key}.json", key
         if isinstance(function, MaskWriter):
             name = _make_key("mask", stem=item.record.stem)
@@ -264,10 +322,9 @@ class StoredRun:
         """Name of the record to result of the tasks that are done."""
         found, recorded = {}, {one.record: one for one in packed if one.record in self._records}
         for record, data in Store(f"{self.out.uri}/{DONE}").read_many([*recorded]):
-            with contextlib.suppress(ValueError, TypeError):  # a damaged record is written again
-                done = msgspec.json.decode(data or b"", type=Done)
-                if done.key == recorded[record].key and self._names.issuperset(done.files):
-                    found[record] = load_result(done.result, recorded[record])
+            done = read_done(data, recorded[record])  # a damaged record is written again
+            if done is not None and self._names.issuperset(done[1]):
+                found[record] = done[0]
         return found
 
     def _note(self, outcome: Outcome, given: StoredItem[Any]) -> None:
@@ -285,6 +342,13 @@ class StoredRun:
         for name in sorted(names):
             if name.startswith("segments/"):
                 self._segments[name.split("/")[1].partition(".")[0]].append(name)
+
+
+def _list_images(path: Path, root: Path) -> tuple[str, ...]:
+    """Names below a folder of an image, or of the frames of a video."""
+    source, _ = split_view(path)
+    paths = sorted(one for one in source.rglob("*") if one.is_file()) if source.is_dir() else [source]
+    return tuple(one.relative_to(root).as_posix() for one in paths)
 
 
 def _find_extractor(function: Any) -> BagExtractor | None:
@@ -328,8 +392,10 @@ def _name_item(item: Bag | WriteTask) -> str:
     return item.record.name if isinstance(item, WriteTask) else item.name
 
 
-def _fail(item: Source | Bag, problem: str) -> Any:
+def _fail(item: Source | Bag | NewImage, problem: str) -> Any:
     """The result for an image that the store did not give."""
+    if isinstance(item, NewImage):
+        return make_failed(item.bag, problem)
     if isinstance(item, Bag):
         return replace(item, problem=problem)
     return [

@@ -38,7 +38,7 @@ def decode_stroke(stroke: Action, size: tuple[int, ...]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Covered:
+class _Patch:
     """What lay below a stroke."""
 
     box: tuple[slice, slice]  # rows and columns of its pixels
@@ -60,7 +60,7 @@ class Canvas:
     size
         (height, width) of the grid, laid over the displayed image.
     strokes
-        *set*, *paint* and *look* actions, the oldest first; later ones lie above earlier ones.
+        *set*, *paint* and *accept* actions, the oldest first; later ones lie above earlier ones.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class Canvas:
         self.values = np.full(self.size, UNDECIDED, dtype=np.int8)
         self.exact = np.zeros(self.size, dtype=bool)
         self._shown: list[Action] = []
-        self._covered: deque[_Covered] = deque(maxlen=N_REVERSIBLE)
+        self._patches: deque[_Patch] = deque(maxlen=N_REVERSIBLE)
 
     def show(self, strokes: Sequence[Action]) -> None:
         """Show these strokes and no others."""
         n_same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self._shown, strokes, strict=False)))
-        if len(self._shown) - n_same > len(self._covered):
+        if len(self._shown) - n_same > len(self._patches):
             self._clear()
         while len(self._shown) > n_same:
             self._take_back()
@@ -93,11 +93,11 @@ class Canvas:
 
     def _lay(self, stroke: Action) -> None:
         pixels = decode_stroke(stroke, self.size)
-        is_mask = stroke.kind == "look"  # of the whole image
+        is_mask = stroke.kind == "accept"  # of the whole image
         box = (slice(None), slice(None)) if is_mask else _find_box(pixels)
-        self._covered.append(_Covered(box, self.values[box].copy(), self.exact[box].copy()))
-        while sum(one.values.size for one in self._covered) > MOST_COVERED * pixels.size:
-            self._covered.popleft()
+        self._patches.append(_Patch(box, self.values[box].copy(), self.exact[box].copy()))
+        while sum(one.values.size for one in self._patches) > MOST_COVERED * pixels.size:
+            self._patches.popleft()
         if is_mask:
             self.values[:], self.exact[:] = pixels, True
         else:
@@ -106,7 +106,7 @@ class Canvas:
         self._shown.append(stroke)
 
     def _take_back(self) -> None:
-        below = self._covered.pop()
+        below = self._patches.pop()
         self.values[below.box], self.exact[below.box] = below.values, below.exact
         self._shown.pop()
 
@@ -150,7 +150,7 @@ class Canvas:
 
 def lay_over(mask: np.ndarray, strokes: Sequence[Action]) -> np.ndarray:
     """A mask (h, w) bool with the painted pixels of an image; the same mask where there are none."""
-    if not any(stroke.kind in ("paint", "look") for stroke in strokes):
+    if not any(stroke.kind in ("paint", "accept") for stroke in strokes):
         return mask
     return Canvas(mask.shape, strokes).override(mask)
 

@@ -20,8 +20,8 @@ from segvote.voters import keeps_lengths
 Arrays = Mapping[str, np.ndarray]
 # Arrays of a bag's segments that a vote needs; the label map, the largest of them, is left out.
 GEOMETRY = ("areas", "border", "centres", "edges", "lengths", "colours", "frames")
-# Bytes of Python and all packages; of a segment: bag, prior, weights, scores, the index of the search, and 28 for each
-# of 40 neighbours; of one number of its features, in the table and in the model.
+# Memory model in bytes: fixed cost of Python and packages; cost per segment (bag, prior, weights, scores, search index,
+# 28 for each of 40 neighbours); cost per feature value, in the table and in the model.
 BASE, PER_SEGMENT, PER_NUMBER = 250 * 10**6, 1000 + 28 * 40, 7
 # Part of the free memory that a sample takes, where not all segments can vote: its model is read again to predict the
 # other images.

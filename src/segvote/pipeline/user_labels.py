@@ -1,8 +1,6 @@
 """From corrections to arrays: user labels and painted shares of the segments of a run.
 
-Clicked segments (*set*) give their label to every segment of another segmentation that they cover by more than half.
-Painted pixels (*paint*) label the segments that they cover nearly whole, and change similar segments of the others in
-proportion to the share that they cover.
+What each kind of correction does is described in `segvote.run.corrections`.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import KeyFrames
+from segvote.selection import make_unknown_labels
 
 
 def label_segments(
@@ -33,7 +32,7 @@ def label_segments(
 
 
 def _make_unlabelled(n_segments: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return np.full(n_segments, UNDECIDED, dtype=np.int8), np.zeros(n_segments), np.full(n_segments, np.nan)
+    return make_unknown_labels(n_segments), np.zeros(n_segments), np.full(n_segments, np.nan)
 
 
 def drop_empty(values: np.ndarray, empty: float) -> np.ndarray | None:
@@ -61,7 +60,7 @@ def label_canvas(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `label_bag`, of an image by its strokes laid over each other on its segments (h, w)."""
     unlabelled = _make_unlabelled(n_segments)
-    if any(stroke.kind == "look" for stroke in strokes):
+    if any(stroke.kind == "accept" for stroke in strokes):
         return *unlabelled[:2], canvas.measure_object(labels, n_segments)
     return canvas.label_segments(labels, n_segments), canvas.measure_painted(labels, n_segments), unlabelled[2]
 

@@ -17,25 +17,24 @@ from segvote import __version__
 from segvote.inputs.bags import Bag
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.method.confidence import Confidence
-from segvote.method.extents import Extents, find_extents
-from segvote.method.graph import N_NEIGHBORS
-from segvote.method.hypotheses import VoteParams
-from segvote.method.mislabelled import classify_held_out, find_near_duplicates, measure_suspicion
-from segvote.method.prior import measure_border_prior
-from segvote.method.second_vote import vote_and_judge
-from segvote.method.table import SegmentTable
-from segvote.method.teach import (
+from segvote.method.correct import (
     Correction,
     Estimate,
     Similarity,
     correct,
     make_estimate,
     refit_with_labels,
-    score_taught_held_out,
-    teach,
 )
+from segvote.method.extents import Extents, find_extents
+from segvote.method.graph import N_NEIGHBORS
+from segvote.method.hypotheses import VoteParams
+from segvote.method.mislabelled import classify_held_out, find_near_duplicates, measure_suspicion
+from segvote.method.prior import measure_border_prior
+from segvote.method.table import SegmentTable
+from segvote.method.teach import score_taught_held_out, teach
 from segvote.method.threshold import select
 from segvote.method.vote import Vote, decide_scores, weigh_segments
+from segvote.method.whole_vote import vote_and_judge
 from segvote.numerics import Neighbours, search_neighbours
 from segvote.run.record import list_versions
 from segvote.run.run_folder import RunFolder, make_key
@@ -138,7 +137,7 @@ class BaseVote:
     def correct(
         self, user_labels: np.ndarray | None, painted: np.ndarray | None = None, refitted: BaseVote | None = None
     ) -> Correction:
-        """The selection with corrections, see `segvote.method.teach.correct`."""
+        """The selection with corrections, see `segvote.method.correct.correct`."""
         refitted = self.refit(user_labels) if refitted is None else refitted
         return correct(self.estimate, refitted.estimate, self.similarity, user_labels, painted)
 
@@ -152,7 +151,7 @@ class BaseVote:
     def weigh_segments(self, selection: Selection) -> np.ndarray:
         """(n_segments,) soft labels in [0, 1] of the selection, which may have corrections."""
         if isinstance(self.source, Vote):
-            return weigh_segments(self.table, selection, self.source.scorer.soften(selection.scores))
+            return weigh_segments(self.table, selection, self.source.scorer.compute_soft_labels(selection.scores))
         # The scores of another voter have no scale: a logistic curve of their standard deviation stands for it.
         return weigh_segments(self.table, selection, expit(selection.scores / (float(selection.scores.std()) or 1.0)))
 
@@ -305,7 +304,7 @@ def join_frames(table: SegmentTable, selection: Selection) -> Selection:
         selection,
         offsets=table.bag_offsets,
         scores=selection.scores + shifts,
-        votes=selection.votes + shifts,
+        unsmoothed=selection.unsmoothed + shifts,
         thresholds=table.average_by_bag(selection.thresholds),
         uncertainty=table.average_by_bag(selection.uncertainty),
         empty=table.average_by_bag(selection.empty) == 1,

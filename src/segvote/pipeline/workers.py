@@ -5,7 +5,6 @@ Results come in the order of the items; the work of a killed worker is done agai
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
 from collections import deque
@@ -15,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from segvote.errors import BadInputError, MissingPartError, SegvoteError
-from segvote.numerics.threads import limit_threads
+from segvote.errors import SegvoteError
+from segvote.numerics.threads import use_one_thread
+from segvote.pipeline.cluster import run_dask
 from segvote.progress import Progress, ignore_progress
-from segvote.run.record import list_versions
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,12 +25,6 @@ Result = TypeVar("Result")
 N_JOBS = 2
 # How often a broken pool is set up again before giving up.
 MAX_RESTARTS = 3
-# Seconds until a scheduler, or its first worker, has to answer.
-PATIENCE = 30
-# Items that are submitted to Dask for each thread of its workers.
-AHEAD = 4
-# Items from one count of these threads to the next.
-COUNT_EVERY = 32
 # Below this many items, starting processes costs more than it saves.
 MIN_PARALLEL = 4
 
@@ -49,6 +42,12 @@ class Tasks(Protocol):
     def save(self) -> None: ...
 
     def fetch(self, paths: Sequence[Path]) -> None: ...
+
+    def send(self, paths: Sequence[Path]) -> None: ...
+
+    def describe(self, path: Path) -> Any: ...
+
+    def lend(self, folder: Path) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,11 @@ class Resources:
         """Fetch files that are read next, many at a time, if the run lies in a store."""
         if self.tasks is not None:
             self.tasks.fetch(paths)
+
+    def send(self, paths: Sequence[Path]) -> None:
+        """Send some files of the run now, if it lies in a store."""
+        if self.tasks is not None:
+            self.tasks.send(paths)
 
 
 def run_on_all(
@@ -103,7 +107,7 @@ def _start(
     if resources.tasks is not None and not resources.tasks.is_shared:
         return map(function, items)
     if resources.scheduler is not None and items:
-        return _run_dask(function, items, resources.scheduler)
+        return run_dask(function, items, resources.scheduler)
     if in_threads:
         return _run_threads(function, items, resources.n_jobs)
     if resources.n_jobs == 1 or len(items) < MIN_PARALLEL:
@@ -114,7 +118,7 @@ def _start(
 def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
     """Map without joblib, which submits all items at once: an interrupt waits for the few that were submitted."""
     waiting: deque[Future[Result]] = deque()
-    with limit_threads(), ThreadPoolExecutor(n_jobs) as pool:
+    with use_one_thread(), ThreadPoolExecutor(n_jobs) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
             if len(waiting) > 2 * n_jobs:
@@ -152,75 +156,3 @@ def _call_in(folder: str, function: Callable[[Item], Result], item: Item) -> Res
     """Call in the current folder of the program, which may have changed since the worker process started."""
     os.chdir(folder)
     return function(item)
-
-
-def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], scheduler: str) -> Iterator[Result]:
-    with _connect(scheduler) as client:
-        from distributed import KilledWorker
-
-        try:
-            yield from _submit_all(client, function, items)
-        except KilledWorker as error:
-            raise SegvoteError(
-                f"several workers of {scheduler} died at the same item; they may lack memory: start them with more, "
-                "and repeat the command, which continues where it was"
-            ) from error
-        except Exception as error:
-            if client.status == "running":
-                raise
-            raise SegvoteError(
-                f"the Dask scheduler at {scheduler} does not answer any more; start it again and repeat the command, "
-                "which continues where it was"
-            ) from error
-
-
-def _submit_all(client: Any, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """Submit a few items for each thread of the workers at a time, so that the graph of tasks stays small."""
-    waiting: deque[Any] = deque()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        # The function may hold a network: as a task it is sent to each worker once, and again if the worker dies.
-        shared = client.submit(_return, function, pure=False)
-    for number, item in enumerate(items):
-        if number % COUNT_EVERY == 0:  # workers come and go
-            most = AHEAD * max(1, sum(client.nthreads().values()))
-        waiting.append(client.submit(_call_alone, shared, item, pure=False))
-        while len(waiting) >= most:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
-
-
-def _return(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
-    return function
-
-
-def _connect(scheduler: str) -> Any:
-    """A client of a scheduler that has workers, with the packages of this process: others may change a result."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingPartError("--scheduler needs Dask; install it: pip install 'segvote[dask]'") from error
-    packages = ["segvote", *(name for name in list_versions() if name != "python")]
-    try:
-        client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
-        try:
-            client.wait_for_workers(1, timeout=PATIENCE)
-            client.get_versions(check=True, packages=packages)
-        except BaseException:
-            client.close()
-            raise
-    except (OSError, TimeoutError, ValueError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise BadInputError(
-            f"expected a Dask scheduler at {scheduler} with workers of the same versions as here, got: {reason}; "
-            f"start them: dask scheduler; dask worker {scheduler}"
-        ) from error
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # logs a traceback where the scheduler is gone
-    return client
-
-
-def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
-    """Call with one thread, as local processes do: the number of threads may change how sums are rounded."""
-    with limit_threads():
-        return function(item)

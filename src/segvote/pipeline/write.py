@@ -55,9 +55,8 @@ class WriteTask:
 
 def write_votes(run: RunFolder, selection: Selection, votes: np.ndarray, weights: np.ndarray) -> None:
     """Write scores and selected segments, thresholds of the bags, and votes and weights of the default extent."""
-    scores, thresholds = selection.scores, selection.thresholds
-    arrays = {"scores": scores, "votes": votes, "weights": weights, "thresholds": thresholds}
-    write_arrays(run.votes_path, False, **arrays, decisions=selection.selected)
+    own = {name: getattr(selection, name) for name in ("scores", "selected", "thresholds")}
+    write_arrays(run.votes_path, False, **own, votes=votes, weights=weights)
 
 
 @dataclass(frozen=True)
@@ -251,8 +250,7 @@ def list_tasks(
         record = record_bag(bag, stems[bag.name], own, sizes[index])
         record = replace(record, excluded=bool(excluded[index]), uncertainty=round(float(own.uncertainty[0]), 6))
         # A *with* image is shown on its own scale, a *without* image on that of the whole run.
-        high = float(own.scores.max()) if bag.bag_label == WITH else top
-        heat = scale_heat(own.scores, record.threshold, low, high).astype(np.float32)
+        heat = scale_heat(own.scores, record.threshold, low, None if bag.bag_label == WITH else top).astype(np.float32)
         strokes, divisions = (of.get(bag.digest, ()) for of in (corrections.strokes, corrections.divisions))
         tasks.append(WriteTask(record, bag.path, own, heat, strokes, divisions))
     return tasks

@@ -9,7 +9,7 @@ from segvote.io.images import resize_labels
 from segvote.report.extents import choose_images
 from segvote.report.markup import render
 from segvote.report.thumbnails import Picture, make_picture, outline_segments, read_picture
-from segvote.run.alternatives import DOUBTFUL, Alternatives, name_alternative, read_alternatives
+from segvote.run.alternatives import ASKED_LEVELS, Alternatives, name_alternative, read_alternatives
 from segvote.run.run import Run, format_command
 
 SIZE = 200  # longest side of a picture in pixels
@@ -26,7 +26,7 @@ class Row:
 
 
 def format_alternatives(run: Run) -> str:
-    """The strips as HTML, folded where the run is not in doubt or a choice was made; nothing without alternatives."""
+    """The strips as HTML, folded where the confidence is high or a choice was made; nothing without alternatives."""
     try:
         alternatives = read_alternatives(run)
     except SegvoteError as error:
@@ -38,7 +38,7 @@ def format_alternatives(run: Run) -> str:
         rows=_list_rows(run, alternatives),
         shown=name_alternative(run.alternative),
         has_choice=run.alternative > 0,
-        is_open=run.confidence.get("level") in DOUBTFUL and not run.alternative,
+        is_open=run.confidence.get("level") in ASKED_LEVELS and not run.alternative,
     )
 
 

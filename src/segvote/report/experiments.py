@@ -321,7 +321,7 @@ def list_evaluation_rows(evaluation: Evaluation) -> Rows:
 def list_extent_rows(evaluation: Evaluation) -> Rows:
     """CorLoc and mean IoU at every extent; only the head for runs with videos."""
     rows = [
-        [f"{one.level}{' (chosen)' if one.chosen else ''}", f"{one.corloc:.3f}", f"{one.miou:.3f}"]
+        [f"{one.extent}{' (chosen)' if one.chosen else ''}", f"{one.corloc:.3f}", f"{one.miou:.3f}"]
         for one in evaluation.extents
     ]
     return [["extent", "CorLoc", "mean IoU"], *rows]

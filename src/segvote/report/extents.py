@@ -9,6 +9,7 @@ import numpy as np
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_labels
 from segvote.method.extents import N_EXTENTS
+from segvote.numerics.spread import spread_evenly
 from segvote.pipeline.extent import list_selections
 from segvote.report.markup import render
 from segvote.report.thumbnails import Picture, make_picture, outline_segments, read_picture
@@ -41,8 +42,7 @@ def choose_images(run: Run) -> list[int]:
     """At most `N_IMAGES` *with* images, at even steps from the most certain mask to the least certain one."""
     shown = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and not bag.excluded]
     shown.sort(key=lambda index: (run.bags[index].uncertainty, run.bags[index].name))
-    steps = np.linspace(0, len(shown) - 1, min(N_IMAGES, len(shown)))
-    return [shown[step] for step in np.rint(steps).astype(int)]
+    return [shown[place] for place in spread_evenly(len(shown), N_IMAGES)]
 
 
 def _describe_extent(extent: int, chosen: int) -> str:

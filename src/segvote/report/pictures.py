@@ -15,6 +15,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.images import list_images, read_image, resize_image, resize_labels
 from segvote.io.masks import OBJECT
 from segvote.io.overlays import blend_heat, blend_mask
+from segvote.numerics.spread import spread_evenly
 from segvote.report.thumbnails import Picture, make_picture
 from segvote.run.run_folder import RunFolder
 from segvote.types import WITH, WITHOUT
@@ -37,8 +38,8 @@ def make_examples(with_folder: Path, without_folder: Path, readers: Mapping[str,
     rows = []
     for folder, known in ((with_folder, readers), (without_folder, {})):
         paths = list_images(folder)
-        places = np.linspace(0, len(paths) - 1, min(N_EXAMPLES, len(paths))).round().astype(int)
-        rows.append([_make_example(paths[place], folder, known) for place in places])
+        chosen = [paths[place] for place in spread_evenly(len(paths), N_EXAMPLES)]
+        rows.append([_make_example(path, folder, known) for path in chosen])
     return PictureTable(rows, names=(WITH, WITHOUT))
 
 
@@ -66,8 +67,8 @@ def make_heat_maps(
     if not ranked:
         return None
     order = np.argsort(ranked[0].measure_ious(), kind="stable")
-    places = np.linspace(0, len(order) - 1, min(n_images, len(order))).round().astype(int)
-    rows = [_list_heat_maps(comparison, ranked, image) for image in order[places]]
+    shown = order[spread_evenly(len(order), n_images)]
+    rows = [_list_heat_maps(comparison, ranked, image) for image in shown]
     return PictureTable(rows, heads=("image", *(names[result.combination] for result in ranked)))
 
 

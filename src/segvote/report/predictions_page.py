@@ -23,12 +23,7 @@ MAX_PICTURES = 400  # of each answer; the table has all images
 
 def write_predictions_report(predictions: Predictions) -> Path:
     """Write ``report.html`` into the folder of predictions."""
-    images = sorted(predictions.images, key=lambda one: (-one.score, one.name))
-    answers = {
-        "show it": [one for one in images if one.contains],
-        "are unlike both folders: no mask": [one for one in images if one.unlike],
-        "do not show it": [one for one in images if not (one.contains or one.unlike)],
-    }
+    answers = _sort_images(predictions)
     subtitle = (
         f"{len(predictions):,} images; an image shows it where its score is above {predictions.threshold:.3g}, for a "
         f"false-positive rate of {predictions.rate:.3g}; all figures are in predictions.csv"
@@ -43,6 +38,26 @@ def write_predictions_report(predictions: Predictions) -> Path:
     path = RunFolder(predictions.path).report_path
     write_text(path, page)
     return path
+
+
+def list_pictures(predictions: Predictions) -> list[Path]:
+    """The files that the page shows."""
+    run, answers = RunFolder(predictions.path), _sort_images(predictions)
+    shown = [one for some in answers.values() for one in some[:MAX_PICTURES]]
+    return [
+        *(run.heatmap_path(one.stem) for one in shown),
+        *(run.mask_path(one.stem) for one in shown if one.contains),
+    ]
+
+
+def _sort_images(predictions: Predictions) -> dict[str, list[Prediction]]:
+    """The images by answer, the highest scores first."""
+    images = sorted(predictions.images, key=lambda one: (-one.score, one.name))
+    return {
+        "show it": [one for one in images if one.contains],
+        "are unlike both folders: no mask": [one for one in images if one.unlike],
+        "do not show it": [one for one in images if not (one.contains or one.unlike)],
+    }
 
 
 def _describe_answer(folder: Path, words: str, images: Sequence[Prediction]) -> dict[str, Any]:

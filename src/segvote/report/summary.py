@@ -105,7 +105,7 @@ def format_drawing(run: Run) -> str:
 def format_figures(run: Run) -> str:
     """Histograms of weights and scores over all segments."""
     is_with = np.repeat([bag.bag_label == WITH for bag in run.bags], [bag.n_segments for bag in run.bags])
-    weights, scores, selected = (run.votes[name] for name in ("weights", "scores", "decisions"))
+    weights, scores, selected = (run.votes[name] for name in ("weights", "scores", "selected"))
     by_label = [HistogramRow("with", WITH, weights[is_with]), HistogramRow("without", WITHOUT, weights[~is_with])]
     by_fate = [
         HistogramRow("with, selected", WITH, scores[is_with & selected]),

@@ -148,12 +148,12 @@ class Actions:
 
     def accept(self, bags: Sequence[int], value: bool) -> int:
         """Accept the masks of images as they are shown, or take that back; an accepted *with* image is finished."""
-        return self._append(*(self._make_look(bag, value) for bag in bags))
+        return self._append(*(self._make_acceptance(bag, value) for bag in bags))
 
-    def _make_look(self, bag: int, value: bool) -> Action:
+    def _make_acceptance(self, bag: int, value: bool) -> Action:
         if not value or self.run.bags[self.board.check_bag(bag)].n_frames or not self.board.snapshot.positive[bag]:
-            return self._make_action("look", bag, int(value))
-        return self._make_stroke("look", bag, 1, self.masks.draw_mask(bag))
+            return self._make_action("accept", bag, int(value))
+        return self._make_stroke("accept", bag, 1, self.masks.draw_mask(bag))
 
     def audit(self) -> list[int]:
         """Draw *with* images at random, of those that were not accepted, to be finished one after the other.
@@ -161,7 +161,7 @@ class Actions:
         Returns their numbers. They are marked in the log: an estimate from them holds for all images.
         """
         snapshot = self.board.snapshot
-        waiting = np.flatnonzero(snapshot.positive & ~snapshot.accepted).tolist()
+        waiting = np.flatnonzero(snapshot.positive & ~snapshot.accepted & snapshot.is_voter).tolist()
         open_images = [bag for bag in waiting if not self.run.bags[bag].n_frames]
         if not open_images:
             raise BadInputError("expected images that are not accepted; every image of this run is accepted already")
@@ -185,8 +185,10 @@ class Actions:
             raise BadInputError(f"expected the bag label {WITH} or {WITHOUT}; got {bag_label!r}")
         with self._moving:
             self.board.catch_up()
-            positive = self.board.snapshot.positive.copy()
-            positive[[self.board.check_bag(bag) for bag in bags]] = bag_label == WITH
+            snapshot, moved = self.board.snapshot, [self.board.check_bag(bag) for bag in bags]
+            positive = snapshot.positive.copy()
+            positive[moved] = bag_label == WITH
+            positive = positive[snapshot.is_voter]  # of those that vote for certain
             if positive.all() or not positive.any():
                 raise BadInputError("the last image of a folder cannot be moved: a vote needs both kinds")
             return self._append(*(self._make_action("move", bag, int(bag_label == WITH)) for bag in bags))

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from segvote.errors import BadInputError
-from segvote.review.snapshot import Snapshot, apply_user, note_written
-from segvote.review.state import StateReader, find_written, open_snapshot
+from segvote.review.shown_run import ShownRun
+from segvote.review.snapshot import Snapshot, add_bag, apply_user, note_written
+from segvote.review.state import ReviewState, StateReader, find_written, open_snapshot
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, History
 from segvote.run.run import Run
@@ -25,7 +26,7 @@ class Board:
         The state, with the last votes.
     """
 
-    def __init__(self, run: Run, log: CorrectionLog) -> None:
+    def __init__(self, run: ShownRun, log: CorrectionLog) -> None:
         self.run, self.log = run, log
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
@@ -33,7 +34,8 @@ class Board:
         actions = log.read()
         self.state = self._reader.extend(History(), actions)
         snapshot = apply_user(open_snapshot(run), self.state.user)
-        self.snapshot = note_written(snapshot, find_written(run, actions, self.state))
+        self.snapshot = note_written(snapshot, find_written(run.base, actions, self.state))
+        self._open_corrected()
 
     @property
     def corrections(self) -> Corrections:
@@ -45,7 +47,25 @@ class Board:
             actions = self.log.read(self.state.last)
             if actions:
                 self.state = self._reader.extend(self.state.history, actions)
+                self._open_corrected()
                 self.snapshot = apply_user(self.snapshot, self.state.user)
+
+    def open(self, number: int) -> int:
+        """Show the bag with a number among all of the run, also of those that did not vote; its number on the page."""
+        with self._publishing:
+            bag = self.run.find_shown(number)
+            if bag < 0:
+                bag, opened = len(self.run), open_snapshot(self.run.base, [number])  # before: a file may be damaged
+                self.run.open(number)
+                self._reader.add_bag()
+                self.state = ReviewState(self.state.history, self._reader.read(self.corrections))
+                self.snapshot = apply_user(add_bag(self.snapshot, opened), self.state.user)
+            return bag
+
+    def _open_corrected(self) -> None:
+        """Show every bag with corrections."""
+        for number in self.run.list_corrected(self.corrections):
+            self.open(number)
 
     def publish(self, change: Callable[[Snapshot], Snapshot]) -> None:
         """Replace the snapshot by one that is made from it."""
@@ -53,11 +73,20 @@ class Board:
             self.snapshot = change(self.snapshot)
 
     def note_export(self, corrections: Corrections, run: Run) -> None:
-        """Count changes from the files of a run that were just written with corrections."""
-        with self._publishing:
-            user = self._reader.read(corrections)
-        written = replace(open_snapshot(run), user_labels=user.user_labels, painted=user.painted)
-        self.publish(lambda snapshot: note_written(snapshot, written))
+        """Count changes from the files of a run that were just written with corrections.
+
+        Bags that voted with them are among those that voted first in that run.
+        """
+        numbers, is_noted = {bag.name: number for number, bag in enumerate(run.all_bags)}, False
+        while not is_noted:
+            with self._publishing:
+                bags, user = self.run.bags, self._reader.read(corrections)
+            files = open_snapshot(run, [numbers[bag.name] for bag in bags])
+            with self._publishing:
+                is_noted = len(bags) == len(self.run)  # else one was opened meanwhile
+                if is_noted:
+                    written = replace(files, user_labels=user.user_labels, painted=user.painted)
+                    self.snapshot = note_written(self.snapshot, written)
 
     def get_drawn(self, bag: int) -> tuple[Snapshot, Sequence[Action]]:
         """The snapshot, and the strokes on a bag that belong to it."""

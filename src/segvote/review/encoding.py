@@ -14,14 +14,18 @@ from segvote.review.snapshot import Snapshot
 
 MAGIC = 0x31305653  # "SV01", little endian
 SELECTED = 4
-ACCEPTED, POSITIVE, MOVED, CORRECTED, MEASURED = 1, 2, 4, 8, 16
+ACCEPTED, POSITIVE, MOVED, CORRECTED, MEASURED, PREDICTED = 1, 2, 4, 8, 16, 32
 
 
 def scale_bag(snapshot: Snapshot, bag: int) -> np.ndarray:
-    """(n,) heat of a bag's segments in [0, 1], as the run's files have it; *without* bags on the scale of the run."""
-    scores = snapshot.scores[snapshot.get_slice(bag)]
-    high = float(scores.max()) if snapshot.positive[bag] else float(snapshot.scores.max())
-    return scale_heat(scores, float(snapshot.thresholds[bag]), float(snapshot.scores.min()), high)
+    """(n,) heat of a bag's segments in [0, 1], as the run's files have it; *without* bags on the scale of the run.
+
+    A bag that did not vote may score beyond the range of the vote.
+    """
+    scores, voting = snapshot.scores[snapshot.get_slice(bag)], snapshot.voting_scores
+    threshold = float(snapshot.thresholds[bag])
+    high = float(scores.max()) if snapshot.positive[bag] else max(float(voting.max()), threshold)
+    return scale_heat(scores, threshold, min(float(voting.min()), float(scores.min())), high)
 
 
 def encode_update(snapshot: Snapshot, since: int = 0) -> bytes:
@@ -48,6 +52,7 @@ def _encode_bag(snapshot: Snapshot, bag: int, priority: float, corrected: bool) 
         (MOVED, snapshot.moved[bag]),
         (CORRECTED, corrected),
         (MEASURED, snapshot.is_measured[bag]),
+        (PREDICTED, not snapshot.is_voter[bag]),
     )
     head = struct.pack("<3I", bag, n_segments, sum(bit for bit, is_set in flags if is_set))
     shares = snapshot.uncertainty[bag], snapshot.change[bag], priority, snapshot.covered[bag]
@@ -64,7 +69,7 @@ CORRECTED_DISCOUNT = 2.5
 
 
 def rank_images(snapshot: Snapshot) -> np.ndarray:
-    """(n_bags,) place in the queue in [0, 1], the most doubtful mask first; accepted images come last.
+    """(n_bags,) place in the queue in [0, 1], the most uncertain mask first; accepted images come last.
 
     Three signs of a wrong mask count the same, by rank among the *with* images: much area close to the threshold,
     neighbours that disagree, and a redrawn mask that differs from its segments. *Without* images follow, the one with

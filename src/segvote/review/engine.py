@@ -20,7 +20,7 @@ import numpy as np
 from segvote.errors import BadInputError, SegvoteError
 from segvote.pipeline.corrected_vote import RunVote
 from segvote.pipeline.explain import SegmentExplanation
-from segvote.pipeline.lessons import LeftOutImages, find_first
+from segvote.pipeline.lessons import LeftOutImages
 from segvote.pipeline.vote import BaseVote
 from segvote.review.actions import Actions
 from segvote.review.board import Board
@@ -28,12 +28,13 @@ from segvote.review.current_masks import CurrentMasks
 from segvote.review.masks import Masks, measure_redrawn
 from segvote.review.model_click import ModelClick
 from segvote.review.pictures import Frames
+from segvote.review.shown_run import ShownRun
 from segvote.review.snapshot import Snapshot, note_measured, note_redrawn
 from segvote.review.state import ReviewState
 from segvote.review.vote_thread import VoteThread
-from segvote.review.voting import Voting, show_votes
+from segvote.review.voting import Voting
 from segvote.run.correction_log import CorrectionLog
-from segvote.run.estimate import Estimate
+from segvote.run.estimate import ExpectedIoU
 from segvote.run.run import Run
 
 # How long an action waits for another process that writes to the log; the page shows the error and can try again.
@@ -62,12 +63,12 @@ class Engine:
     """
 
     def __init__(self, run: Run, tell: Callable[[], None] = lambda: None) -> None:
-        self.run, self.tell = run, tell
+        self.run, self.tell = ShownRun(run), tell
         self.log = CorrectionLog(run.folder.corrections_path, PATIENCE_SECONDS)
-        self.board, self.voting, self.frames = Board(run, self.log), Voting(run), Frames(run)
-        self._masks, self._left_out = Masks(run), LeftOutImages()
+        self.board, self.voting, self.frames = Board(self.run, self.log), Voting(self.run), Frames(self.run)
+        self._masks, self._left_out = Masks(self.run), LeftOutImages()
         self.masks = CurrentMasks(self.board, self._masks)
-        self.model = ModelClick(run, self.log.check_in_place)
+        self.model = ModelClick(self.run, self.log.check_in_place)
         views = self.masks, self.frames, self.model
         self.actions = Actions(self.board, *views, self.voting.list_selections, self._show_action)
         self.status, self.problem, self.last_voted = "loading", "", -1
@@ -131,7 +132,7 @@ class Engine:
 
     def _take_step(self) -> None:
         if not self.voting.is_open:
-            self.voting.open()
+            self.voting.open(self.board.corrections)
             redrawn = measure_redrawn(self.run, self.board.snapshot)
             self.board.publish(lambda snapshot: note_redrawn(snapshot, redrawn))
         state = self._move_similar()
@@ -144,9 +145,9 @@ class Engine:
         """Propagate the labels of the last state to similar segments; returns the state."""
         with self.voting.lock:
             state = self.board.state
-            voted = self.voting.vote_at_once(state)
-            if voted is not None:
-                self.board.publish(partial(show_votes, voted=voted))
+            run_vote = self.voting.vote_at_once(state)
+            if run_vote is not None:
+                self.board.publish(partial(self.voting.show, run_vote=run_vote))
                 if self.voting.is_final:
                     self.last_voted = max(self.last_voted, state.last)
         self.tell()
@@ -194,11 +195,11 @@ class Engine:
         """Leave out one finished image; False where all of them are predicted."""
         if not self.voting.is_open or not self.voting.is_final:
             return False
-        voted = self.voting.get_voted()
-        image = next(self._left_out.list_unknown(voted), None)
+        run_vote = self.voting.get_vote()
+        image = next(self._left_out.list_unknown(run_vote), None)
         if image is None:
             return False
-        self._left_out.predict(voted, image)
+        self._left_out.predict(run_vote, image)
         self.tell()
         return True
 
@@ -210,41 +211,47 @@ class Engine:
 
     def _settle(self, state: ReviewState) -> RunVote:
         started = time.perf_counter()
-        voted = self.voting.vote(state)
+        run_vote = self.voting.vote(state)
         if self.last_voted < state.last:
             self._note(step="re-vote", action=state.last, seconds=round(time.perf_counter() - started, 4))
         self._move_similar()
         self.last_voted = max(self.last_voted, state.last)
         self._mark_dirty()  # the first thread draws the masks that changed, and asks for a vote on later actions
         self.tell()
-        return voted
+        return run_vote
 
     def settle(self) -> RunVote:
         """Vote on all actions of the log, those of other processes too; the result is that of `annotate`."""
-        self.voting.get_voted()
+        self.voting.get_vote()
         self.board.catch_up()
         return self._settle(self.board.state)
 
     # Questions of the page.
 
-    def estimate_others(self) -> Estimate | None:
+    def open(self, number: int) -> int:
+        """Show an image by its number among all of the run, also of those that did not vote; its number here."""
+        bag = self.board.open(number)
+        self._show_action()
+        return bag
+
+    def estimate_others(self) -> ExpectedIoU | None:
         """Estimated quality of the images that were not finished; None while none was."""
         if not self.voting.is_open:
             return None
-        return self._left_out.estimate(self.voting.get_voted())
+        return self._left_out.estimate(self.voting.get_vote())
 
     def find_asked(self) -> int:
         """The image that the page asks to finish first; -1 for none."""
         if not self.voting.is_open:
             return -1
-        voted = self.voting.get_voted()
-        if self._asked[0] is not voted.taught:
-            self._asked = (voted.taught, find_first(voted))
+        run_vote = self.voting.get_vote()
+        if self._asked[0] is not run_vote.taught:
+            self._asked = (run_vote.taught, self.voting.find_first())
         return self._asked[1]
 
-    def note_export(self, voted: RunVote, run: Run) -> None:
+    def note_export(self, run_vote: RunVote, run: Run) -> None:
         """Count changes from the files of a run that were just written from a vote."""
-        self.board.note_export(voted.inputs.corrections, run)
+        self.board.note_export(run_vote.inputs.corrections, run)
         self._mark_dirty()
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:

@@ -46,7 +46,7 @@ def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
 
     0 for bags whose mask cannot be read, and for all where masks are lines, which differ from segments by design.
     """
-    unlike = np.zeros(len(run))
+    unlike = np.zeros(len(snapshot.positive))
     for bag in np.flatnonzero(snapshot.positive & (run.drawing.way == "regions")):
         labels = run.read_segments(int(bag))["labels"]
         try:

@@ -82,6 +82,12 @@ class TakeBack(Message):
     expected: int  # number of the last action in the page
 
 
+class OpenImage(Message):
+    """Show an image of the run that did not vote."""
+
+    number: int  # among all images of the run
+
+
 class ExportFormat(Message):
     """Write the run in the format of another tool."""
 

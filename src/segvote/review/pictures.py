@@ -9,7 +9,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.images import resize_image, resize_labels
-from segvote.io.overlays import encode_jpeg
+from segvote.io.overlays import blend_mask, encode_jpeg
 from segvote.io.video.reading import VideoStream
 from segvote.pipeline.video.draw import read_frame_labels
 from segvote.report.crops import CROP_SOURCE_SIZE, check_segment, draw_crop
@@ -68,6 +68,13 @@ class Pictures:
         picture = self._read(bag, THUMB_SIZE)
         labels = resize_labels(self.run.read_segments(bag)["labels"], picture.shape[:2])  # type: ignore[arg-type]
         return encode_jpeg(outline_segments(picture, labels, selected), 80)
+
+    def draw_stored(self, run: Run, number: int) -> bytes:
+        """JPEG of a small picture of an image of the run, by its number there, with its mask in the run folder."""
+        with self._decoding:
+            picture = resize_image(run.read_image(number), THUMB_SIZE)
+        mask = resize_labels(run.read_mask(number), picture.shape[:2])  # type: ignore[arg-type]
+        return encode_jpeg(blend_mask(picture, mask), 80)
 
     def _draw_crop(self, bag: int, segment: int) -> np.ndarray:
         check_segment(self.run, bag, segment)

@@ -26,11 +26,12 @@ from segvote.report.extents import choose_images
 from segvote.report.gallery import UNCERTAIN
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
-from segvote.review.messages import ACTIONS, ExportFormat, Message, TakeBack, read_message
+from segvote.review.messages import ACTIONS, ExportFormat, Message, OpenImage, TakeBack, read_message
 from segvote.review.pictures import Pictures
-from segvote.run.alternatives import DOUBTFUL, check_alternative, name_alternative
+from segvote.run.alternatives import ASKED_LEVELS, check_alternative, name_alternative
 from segvote.run.estimate import format_estimate, format_lesson
 from segvote.run.run import Run
+from segvote.types import WITH
 
 
 class Session:
@@ -43,13 +44,14 @@ class Session:
     def __init__(self, run: Run, classes: Sequence[str] = (), number: int = 0, class_command: str = "") -> None:
         self.run, self.classes, self.number, self.class_command = run, list(classes), number, class_command
         self.engine = Engine(run, self._wake_listeners)
-        self.pictures = Pictures(run)
+        self.pictures = Pictures(self.engine.run)
         # Name of each action to a function of the decoded message of the page.
         self.actions: dict[str, Callable[[Any], dict[str, Any]]] = {
             **{name: partial(self._act, name) for name in ACTIONS},
             "audit": self._audit,
             "export": self._export,
             "export-format": self._export_format,
+            "open": self._open_other,
             "redo": partial(self._take_back, self.engine.actions.redo),
             "undo": partial(self._take_back, self.engine.actions.undo),
         }
@@ -104,22 +106,12 @@ class Session:
         return self.describe_run()
 
     def describe_run(self) -> dict[str, Any]:
-        images = [
-            {
-                "name": bag.name,
-                "width": bag.width,
-                "height": bag.height,
-                "nSegments": bag.n_segments,
-                "frames": self.engine.frames.list_numbers(index),
-                "poster": self.engine.frames.find_poster(index),
-            }
-            for index, bag in enumerate(self.run.bags)
-        ]
         export_command = ["segvote", "export", str(self.run.folder.path), "--format"]
         return {
             "folder": self.run.folder.path.resolve().name,
             "uncertainFrom": UNCERTAIN,
-            "images": images,
+            "images": self.describe_images(0),
+            "nOthers": len(self.run.record.predicted),
             "nExtents": N_EXTENTS,
             "commands": {name: shlex.join([*export_command, name]) for name in EXPORTS},
             "classes": self.classes,
@@ -128,9 +120,47 @@ class Session:
             "modelProblem": self.engine.model.find_problem(),
         }
 
+    def describe_images(self, first: int) -> list[dict[str, Any]]:
+        """The images that are shown, from a number on."""
+        return [
+            {
+                "name": bag.name,
+                "width": bag.width,
+                "height": bag.height,
+                "nSegments": bag.n_segments,
+                "frames": self.engine.frames.list_numbers(index),
+                "poster": self.engine.frames.find_poster(index),
+            }
+            for index, bag in enumerate(self.engine.run.bags)
+            if index >= first
+        ]
+
+    @cached_property
+    def _others(self) -> list[dict[str, Any]]:
+        """The images that did not vote: *with* first, the least probable object first, then by name."""
+        return [
+            {"number": len(self.run) + number, "name": bag.name, "isWith": bag.bag_label == WITH, "covered": bag.area}
+            for number, bag in sorted(
+                enumerate(self.run.record.predicted),
+                key=lambda pair: (pair[1].bag_label != WITH, -pair[1].uncertainty, pair[1].name),
+            )
+        ]
+
+    def list_others(self) -> list[dict[str, Any]]:
+        """The images that did not vote, to be opened by their numbers."""
+        return self._others
+
+    def draw_other(self, number: int) -> bytes:
+        """JPEG of a small picture of any image of the run, with the mask in the run folder."""
+        return self.pictures.draw_stored(self.run, number)
+
+    def _open_other(self, message: Any) -> dict[str, Any]:
+        """Show an image that did not vote."""
+        return {"bag": self.engine.open(read_message(message, OpenImage).number)}
+
     def describe_status(self) -> dict[str, Any]:
         engine, corrections = self.engine, self.engine.board.corrections
-        extents = {index: corrections.extents.get(bag.digest) for index, bag in enumerate(self.run.bags)}
+        extents = {index: corrections.extents.get(bag.digest) for index, bag in enumerate(self.engine.run.bags)}
         return {
             "version": engine.board.snapshot.version,
             "action": corrections.last,
@@ -149,13 +179,13 @@ class Session:
 
     def _describe_lesson(self) -> dict[str, Any]:
         """Finished images: what they changed, the estimate of the others, and the images of an audit that are left."""
-        found, corrections = self.engine.estimate_others(), self.engine.board.corrections
-        numbers = {bag.digest: index for index, bag in enumerate(self.run.bags)}
-        left = [numbers[one] for one in corrections.audited if one in numbers and one not in corrections.looked]
+        estimate, corrections = self.engine.estimate_others(), self.engine.board.corrections
+        numbers = {bag.digest: index for index, bag in enumerate(self.engine.run.bags)}
+        left = [numbers[one] for one in corrections.audited if one in numbers and one not in corrections.accepted]
         return {
-            "nFinished": found.n_finished if found else 0,
-            "lesson": format_lesson(found) if found else "",
-            "estimate": format_estimate(found) if found else "",
+            "nFinished": estimate.n_finished if estimate else 0,
+            "lesson": format_lesson(estimate) if estimate else "",
+            "estimate": format_estimate(estimate) if estimate else "",
             "audit": left,
             "ask": self.engine.find_asked(),
         }
@@ -165,16 +195,20 @@ class Session:
         return find_duplicates(list_run_bags(self.run, self.engine.board.corrections))
 
     def describe_doctor(self) -> dict[str, Any]:
-        diagnosis = diagnose_run(self.run, self.engine.voting.get_voted(), self._duplicates)
-        numbers = {bag.name: index for index, bag in enumerate(self.run.bags)}
+        diagnosis = diagnose_run(self.run, self.engine.voting.get_vote(), self._duplicates)
+        numbers = {bag.name: index for index, bag in enumerate(self.engine.run.bags)}
         flagged = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]
         return {"nImages": len(diagnosis.images), "flagged": flagged[:200]}
 
     def describe_alternatives(self) -> dict[str, Any]:
-        """Letters of the alternatives, and the images by which they are compared; `isAsked` where it is in doubt."""
+        """Letters of the alternatives, and images that compare them; `isAsked` unless the confidence is high."""
         letters = [name_alternative(number) for number in range(len(self.engine.voting.list_selections()))]
         level = self.run.confidence.get("level", "")
-        return {"letters": letters, "bags": choose_images(self.run), "isAsked": level in DOUBTFUL and len(letters) > 1}
+        return {
+            "letters": letters,
+            "bags": choose_images(self.run),
+            "isAsked": level in ASKED_LEVELS and len(letters) > 1,
+        }
 
     def embed(self, bag: int) -> dict[str, Any]:
         """Prepare the model click on an image; answers when it is ready."""
@@ -191,7 +225,8 @@ class Session:
         """JPEG of an image with the outline of an alternative, before corrections."""
         selections = self.engine.voting.list_selections()
         check_alternative(number, len(selections))
-        return self.pictures.draw_outline(bag, selections[number, self.run.get_slice(self.engine.board.check_bag(bag))])
+        part = self.engine.run.get_slice(self.engine.board.check_bag(bag))
+        return self.pictures.draw_outline(bag, selections[number, part])
 
     # Actions.
 
@@ -216,7 +251,7 @@ class Session:
         # An extent for all images, and another alternative, are seen everywhere.
         is_local = (left.extent, left.alternative) == (before.extent, before.alternative)
         changed = left.list_changed(before) if is_local else set()
-        bags = [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]
+        bags = [index for index, bag in enumerate(self.engine.run.bags) if bag.digest in changed]
         return {"action": number, "bags": bags, "nUndo": left.n_undo, "nRedo": left.n_redo}
 
     def _export(self, message: Any) -> dict[str, Any]:
@@ -258,9 +293,9 @@ class Session:
             self._wake_listeners()
 
     def _write_run(self) -> Run:
-        voted = self.engine.settle()
-        written = export_run(voted, progress=self._show_export)
-        self.engine.note_export(voted, written)
+        run_vote = self.engine.settle()
+        written = export_run(run_vote, progress=self._show_export)
+        self.engine.note_export(run_vote, written)
         return written
 
     def _show_export(self, step: str, done: int, total: int) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from segvote.review.places import Places
 
 # A score may drift by this share of the run's range before it is sent to the page again.
 QUIET = 1e-4
@@ -44,6 +47,8 @@ class Snapshot:
         (n_bags,) score above which segments are object.
     positive, moved, accepted
         (n_bags,) bool: the bag label is *with*; it is not that of the bag's folder; the mask was accepted.
+    is_voter
+        (n_bags,) bool: the bag took part in the last vote; else it is predicted by the model of an earlier one.
     painted
         (n_bags,) number of the last action on a bag with painted pixels; 0: none; -1: unknown.
     uncertainty, disagreement, redrawn
@@ -79,6 +84,7 @@ class Snapshot:
     is_measured: np.ndarray
     changed_at: np.ndarray
     touched_at: np.ndarray
+    is_voter: np.ndarray
     written: Snapshot | None = None
 
     @property
@@ -90,6 +96,11 @@ class Snapshot:
     def corrected(self) -> np.ndarray:
         """(n_bags,) bool: the bag has user labels or painted pixels."""
         return (self.sum_per_bag((self.user_labels >= 0).astype(np.int64)) > 0) | (self.painted > 0)
+
+    @property
+    def voting_scores(self) -> np.ndarray:
+        """Scores of the segments that voted: heat is scaled by their range, whatever else is shown."""
+        return self.scores if self.is_voter.all() else self.scores[self.spread(self.is_voter)]
 
     def get_slice(self, bag: int) -> slice:
         return slice(int(self.offsets[bag]), int(self.offsets[bag + 1]))
@@ -116,8 +127,12 @@ def make_snapshot(
     thresholds: np.ndarray,
     uncertainty: np.ndarray,
     covered: np.ndarray | None = None,
+    is_voter: np.ndarray | None = None,
 ) -> Snapshot:
-    """The first snapshot, of a finished run without corrections; `covered` None: the share of the selected segments."""
+    """The first snapshot, of a finished run without corrections.
+
+    `covered` None: the share of the selected segments; `is_voter` None: all.
+    """
     n_bags = len(positive)
     zeros, false, ones = np.zeros(n_bags), np.zeros(n_bags, dtype=bool), np.ones(n_bags, dtype=np.int64)
     first = Snapshot(
@@ -141,9 +156,24 @@ def make_snapshot(
         is_measured=~false,
         changed_at=ones,
         touched_at=ones,
+        is_voter=~false if is_voter is None else is_voter,
     )
     first = replace(first, covered=first.measure_share(selected) if covered is None else covered)
     return replace(first, written=first)
+
+
+def add_bag(old: Snapshot, new: Snapshot) -> Snapshot:
+    """The snapshot with the bag of another one, which has no other, behind its own."""
+    version = old.version + 1
+    new = replace(new, changed_at=new.changed_at * version, touched_at=new.touched_at * version)
+    joined = replace(_join(old, new), version=version)
+    return joined if old.written is None else replace(joined, written=_join(old.written, new))
+
+
+def _join(one: Snapshot, other: Snapshot) -> Snapshot:
+    arrays = [name for name, value in vars(one).items() if isinstance(value, np.ndarray) and name != "offsets"]
+    joined: dict[str, Any] = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in arrays}
+    return replace(one, offsets=np.append(one.offsets, one.offsets[-1] + other.offsets[1:]), **joined)
 
 
 def apply_user(old: Snapshot, user: UserInput) -> Snapshot:
@@ -174,16 +204,20 @@ def apply_votes(
     thresholds: np.ndarray,
     graph: sparse.csr_matrix | None = None,
     uncertainty: np.ndarray | None = None,
+    places: Places | None = None,
 ) -> Snapshot:
     """The snapshot with the result of a vote; user labels that came after the vote hold.
 
     `graph`, the weights of the neighbours (n_segments, n_segments), is that of the vote, to measure disagreement anew;
-    None leaves disagreement, as `uncertainty` None leaves uncertainty.
+    None leaves disagreement, as `uncertainty` None leaves uncertainty. `places` are those of the bags that voted, in
+    the order of the graph; None: all of them, in their order.
     """
     selected = _hold_labels(old, selected, old.user_labels, old.positive)
     new = replace(old, scores=scores, selected=selected, thresholds=thresholds)
+    if places is not None:
+        new = replace(new, is_voter=places.mark(len(thresholds)))
     if graph is not None:
-        new = replace(new, disagreement=measure_disagreement(new, graph))
+        new = replace(new, disagreement=measure_disagreement(new, graph, places))
     if uncertainty is not None:
         # As `run.json` rounds it: page and report show the same number.
         new = replace(new, uncertainty=np.round(uncertainty, 6))
@@ -191,8 +225,9 @@ def apply_votes(
 
 
 def note_redrawn(old: Snapshot, redrawn: np.ndarray) -> Snapshot:
-    """The snapshot with `redrawn` (n_bags,) measured. *Without* bags have no mask to be wrong."""
-    return _mark_changes(old, replace(old, redrawn=np.where(old.positive, redrawn, 0.0)))
+    """The snapshot with `redrawn` measured of the first bags. *Without* bags have no mask to be wrong."""
+    both = np.concatenate([redrawn, old.redrawn[len(redrawn) :]])
+    return _mark_changes(old, replace(old, redrawn=np.where(old.positive, both, 0.0)))
 
 
 def note_measured(old: Snapshot, bag: int, covered: float, change: float) -> Snapshot:
@@ -233,7 +268,7 @@ def _mark_changes(old: Snapshot, new: Snapshot) -> Snapshot:
     segments = drifted | (old.selected != new.selected) | (old.user_labels != new.user_labels)
     bags = new.sum_per_bag(segments.astype(np.int64)) > 0
     seen = ("positive", "moved", "accepted", "painted", "uncertainty", "disagreement", "redrawn", "thresholds")
-    for name in (*seen, "covered", "change", "is_measured"):
+    for name in (*seen, "covered", "change", "is_measured", "is_voter"):
         bags |= getattr(old, name) != getattr(new, name)
     return replace(new, changed_at=np.where(bags, new.version, old.changed_at))
 
@@ -261,21 +296,25 @@ def _estimate_masks(old: Snapshot, new: Snapshot) -> Snapshot:
 
 
 def _is_same(old: Snapshot, new: Snapshot) -> np.ndarray:
-    """(n_bags,) bool: nothing that the bag's mask depends on differs. Heat is scaled by the lowest score of all."""
+    """(n_bags,) bool: nothing that the bag's mask depends on differs. Heat is scaled by the lowest score of a vote."""
     differ = (old.scores != new.scores) | (old.selected != new.selected) | (old.user_labels != new.user_labels)
     same = new.sum_per_bag(differ.astype(np.int64)) == 0
     for name in ("thresholds", "positive", "painted"):
         same &= getattr(old, name) == getattr(new, name)
-    return same & (old.scores.min() == new.scores.min())
+    return same & (old.voting_scores.min() == new.voting_scores.min())
 
 
-def measure_disagreement(snapshot: Snapshot, graph: sparse.csr_matrix) -> np.ndarray:
+def measure_disagreement(snapshot: Snapshot, graph: sparse.csr_matrix, places: Places | None = None) -> np.ndarray:
     """(n_bags,) how much of the votes for a mask comes from segments that are not object themselves.
 
     Averaged over the area of the mask. User labels neither count nor are counted against. The rows of the graph, the
-    weights of the neighbours (n_segments, n_segments), sum to one.
+    weights of the neighbours (n_segments, n_segments), sum to one. Bags without `places` in the vote have none.
     """
-    outside = 1 - graph @ snapshot.selected.astype(np.float64)
+    selected = snapshot.selected.astype(np.float64)
+    if places is None:
+        outside = 1 - graph @ selected
+    else:
+        outside = places.put(1 - graph @ places.take(selected), np.zeros(len(selected)))
     disputed = np.where(snapshot.selected & (snapshot.user_labels < 0), outside * snapshot.areas, 0)
     covered = snapshot.sum_per_bag(np.where(snapshot.selected, snapshot.areas, 0))
     return np.where(snapshot.positive, snapshot.sum_per_bag(disputed) / np.maximum(covered, 1), 0.0)

@@ -20,8 +20,8 @@ from segvote.run.corrections import Corrections, History
 from segvote.run.run import Run
 from segvote.types import WITH
 
-# Pixels, at the size of the segments, of the canvases that are kept, so that one more stroke on an image is not laid over
-# all others: of a few bytes each, some 500 images of 320 x 240.
+# Pixels, at the size of the segments, of the canvases that are kept, so that one more stroke on an image is not laid
+# over all others: of a few bytes each, some 500 images of 320 x 240.
 MAX_CANVAS_PIXELS = 1 << 25
 # Labels of an image that are kept, so that undo and redo need not find them again.
 N_KEPT_LABELS = 8
@@ -72,6 +72,14 @@ class StateReader:
         self._known: dict[int, deque[_BagLabels]] = {}  # the last ones of each bag
         self._canvases: dict[int, Canvas] = {}  # the last one used at the end
 
+    def add_bag(self) -> None:
+        """The run shows one more bag: label its segments."""
+        self._images, bag = list_run_bags(self.run), len(self._images)
+        strokes = self._last.strokes.get(self.run.bags[bag].digest, ())
+        of_bag = self._label_bag(bag, strokes)
+        parts = of_bag.user_labels, of_bag.painted_shares, of_bag.finished, np.array([of_bag.painted])
+        self._labels = tuple(np.concatenate(pair) for pair in zip(self._labels, parts, strict=True))
+
     def extend(self, history: History, actions: Sequence[Action]) -> ReviewState:
         """The state after the next actions of a history."""
         after = history.extend(actions)
@@ -90,13 +98,13 @@ class StateReader:
             painted=painted,
             positive=np.array([bag_label == WITH for bag_label in bag_labels]),
             moved=np.array([one != other for one, other in zip(bag_labels, folders, strict=True)]),
-            accepted=np.array([record.digest in corrections.looked for record in records]),
+            accepted=np.array([record.digest in corrections.accepted for record in records]),
             painted_shares=painted_shares,
             finished=finished,
         )
 
     def _label_bags(self, corrections: Corrections) -> tuple[np.ndarray, ...]:
-        """The arrays of `_labels` for these corrections; bags with the strokes that were read last stay as they were."""
+        """The arrays of `_labels` for these corrections; bags with the strokes that were read last are kept."""
         labels = tuple(one.copy() for one in self._labels)
         user_labels, painted_shares, finished, painted = labels
         for bag, record in enumerate(self.run.bags):
@@ -112,7 +120,7 @@ class StateReader:
         several = self._known.setdefault(bag, deque(maxlen=N_KEPT_LABELS))
         known = next((one for one in reversed(several) if one.strokes == strokes), None)
         if known is None:
-            is_painted = any(stroke.kind in ("paint", "look") for stroke in strokes)
+            is_painted = any(stroke.kind in ("paint", "accept") for stroke in strokes)
             # Any later stroke may change painted pixels.
             painted = strokes[-1].number if is_painted else 0
             known = _BagLabels(strokes, *self._lay_over(bag, strokes), painted)
@@ -133,18 +141,23 @@ class StateReader:
         return label_canvas(canvas, labels, strokes, image.n_segments)
 
 
-def open_snapshot(run: Run) -> Snapshot:
-    """The first snapshot of a run: its files, without corrections."""
-    votes, records = run.votes, run.bags
+def open_snapshot(run: Run, numbers: Sequence[int] | None = None) -> Snapshot:
+    """The first snapshot of bags of a run by their numbers, those that voted unless given: its files."""
+    numbers = range(len(run)) if numbers is None else numbers
+    records, results = [run.all_bags[number] for number in numbers], [run.read_bag_votes(one) for one in numbers]
+    scores, selected, thresholds = (
+        np.concatenate([one[name] for one in results]) for name in ("scores", "selected", "thresholds")
+    )
     return make_snapshot(
-        run.offsets,
-        np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))]),
+        np.concatenate([[0], np.cumsum([record.n_segments for record in records])]).astype(np.int64),
+        np.concatenate([run.read_segments(number)["areas"] for number in numbers]),
         np.array([record.bag_label == WITH for record in records]),
-        votes["scores"],
-        votes["decisions"],
-        votes["thresholds"],
+        scores,
+        selected,
+        thresholds,
         np.array([record.uncertainty for record in records]),
         np.array([record.area for record in records]),
+        np.array([number < len(run) for number in numbers]),
     )
 
 

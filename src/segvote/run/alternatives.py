@@ -15,8 +15,8 @@ from segvote.io.arrays import read_arrays, write_arrays
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 
-# Levels of confidence at which a person is asked which of the alternatives it is.
-DOUBTFUL = ("low", "fair")
+# Confidence levels at which the user is asked to choose an alternative.
+ASKED_LEVELS = ("low", "fair")
 NAMES = {"selected", "scores", "thresholds", "support"}
 
 
@@ -53,16 +53,16 @@ def read_alternatives(run: Run) -> Alternatives:
     if not path.is_file():
         return NO_ALTERNATIVES
     arrays = read_arrays(path)
-    n_found = len(arrays.get("support", ()))
+    n_alternatives = len(arrays.get("support", ()))
     shapes = {
-        "selected": (n_found, (n_segments + 7) // 8),
-        "scores": (n_found, n_segments),
-        "thresholds": (n_found, len(run)),
-        "support": (n_found,),
+        "selected": (n_alternatives, (n_segments + 7) // 8),
+        "scores": (n_alternatives, n_segments),
+        "thresholds": (n_alternatives, len(run)),
+        "support": (n_alternatives,),
     }
     if arrays.keys() != NAMES or any(arrays[name].shape != shape for name, shape in shapes.items()):
         raise DamagedFileError(f"{path} does not belong to this run.json; annotate again")
-    if arrays["selected"].dtype != np.uint8 or n_found > len(ascii_uppercase):
+    if arrays["selected"].dtype != np.uint8 or n_alternatives > len(ascii_uppercase):
         raise DamagedFileError(f"{path} does not hold alternatives of a vote; annotate again")
     selected = np.unpackbits(arrays.pop("selected"), axis=1, count=n_segments).astype(bool)
     return Alternatives(selected, **arrays)
@@ -83,13 +83,15 @@ def parse_alternative(which: str | int) -> int:
     raise BadInputError(f"expected the letter of an alternative, such as B; got {str(which)!r:.40}; see the report")
 
 
-def check_alternative(number: int, n_found: int) -> int:
+def check_alternative(number: int, n_alternatives: int) -> int:
     """Refuse the number of an alternative that a run does not have; returns it."""
-    if 0 <= number < n_found:
+    if 0 <= number < n_alternatives:
         return number
-    if not n_found:
+    if not n_alternatives:
         raise BadInputError("this run has no alternatives: only the method, voter ekde, lists them; annotate again")
-    if n_found == 1:
+    if n_alternatives == 1:
         raise BadInputError("this run has no alternatives but A: nothing else repeats; correct it in `segvote review`")
     got = name_alternative(number) if 0 <= number < len(ascii_uppercase) else number
-    raise BadInputError(f"expected an alternative from A to {name_alternative(n_found - 1)}; got {got}; see the report")
+    raise BadInputError(
+        f"expected an alternative from A to {name_alternative(n_alternatives - 1)}; got {got}; see the report"
+    )

@@ -37,13 +37,13 @@ from segvote.run.log_file import (
 
 # Kinds of actions; `undo` and `redo` concern the last of the others. A damaged or missing row is read as `lost`.
 KINDS = (
+    "accept",
     "adopt",
     "alternative",
     "audit",
     "cut",
     "extent",
     "join",
-    "look",
     "lost",
     "move",
     "paint",
@@ -65,14 +65,14 @@ class Action(Struct, frozen=True):
     image, name
         SHA-256 of the image's content, by which it is found again; its name at the time, for people.
     value
-        *set* and *paint*: 1 object, 0 background, -1 undecided; *look*: 1 accepted, 0 not; *move*: 1 *with*,
-        0 *without*; *audit*: 1, the image was drawn at random to be finished; *extent*: the level, of all images where
+        *set* and *paint*: 1 object, 0 background, -1 undecided; *accept*: 1 accepted, 0 not; *move*: 1 *with*,
+        0 *without*; *audit*: 1, the image was drawn at random to be finished; *extent*: the extent, of all images where
         `image` is empty; *alternative*: its number, 0 the vote.
     height, width, counts
         *set* and *paint*: the pixels, as packed COCO run lengths on a grid of that size laid over the displayed
         image. Those of *set* are segments, and label any segments that lie there; those of *paint* are exact.
         *adopt*: `counts` is the SHA-256 of an earlier content, whose actions are read as those of `image`.
-        *look*: the mask that was accepted; none for a video, or in the *without* folder. *cut*: the line that divides
+        *accept*: the mask that was accepted; none for a video, or in the *without* folder. *cut*: the line that divides
         instances; *join*: the pixels of the instances that are one.
     number
         Place in the log, from 1; 0 before it is written.

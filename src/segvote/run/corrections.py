@@ -8,7 +8,7 @@ proportion to the share that they cover.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -36,8 +36,8 @@ class Corrections:
     ----------
     strokes
         Image digest to its *set* and *paint* actions, the oldest first.
-    looked
-        Digests of images that the user has accepted. The mask at that moment stands among the strokes as a *look*
+    accepted
+        Digests of images that the user has accepted. The mask at that moment stands among the strokes as an *accept*
         action, above earlier and below later ones; such an image is finished.
     audited
         Digests of the images that were drawn at random to be finished, in that order.
@@ -48,7 +48,7 @@ class Corrections:
     divisions
         Image digest to its *cut* and *join* actions, the oldest first; they change no mask, see `label_instances`.
     extent
-        Level of the nested selections for all images; 0: that of the settings.
+        Extent of all images; 0: that of the settings.
     extents
         Image digest to the extent chosen for it alone.
     n_undo, n_redo
@@ -60,7 +60,7 @@ class Corrections:
     """
 
     strokes: dict[str, tuple[Action, ...]] = field(default_factory=dict)
-    looked: frozenset[str] = frozenset()
+    accepted: frozenset[str] = frozenset()
     moved: dict[str, str] = field(default_factory=dict)
     divisions: dict[str, tuple[Action, ...]] = field(default_factory=dict)
     audited: tuple[str, ...] = ()
@@ -87,16 +87,21 @@ class Corrections:
     @property
     def finished(self) -> frozenset[str]:
         """Digests of the accepted images whose mask is known."""
-        return frozenset(image for image, strokes in self.strokes.items() if any(one.kind == "look" for one in strokes))
+        strokes = self.strokes.items()
+        return frozenset(image for image, several in strokes if any(one.kind == "accept" for one in several))
 
     def list_images(self) -> list[str]:
         """Digests of all images with corrections."""
-        return sorted({*self.strokes, *self.looked, *self.moved, *self.divisions, *self.extents})
+        return sorted({*self.strokes, *self.accepted, *self.moved, *self.divisions, *self.extents})
 
     def count_actions(self, image: str) -> int:
         """Number of the corrections of an image that stand."""
         several = len(self.strokes.get(image, ())) + len(self.divisions.get(image, ()))
-        return several + sum(image in one for one in (self.looked, self.moved, self.extents))
+        return several + sum(image in one for one in (self.accepted, self.moved, self.extents))
+
+    def has_choice(self, choice: Action) -> bool:
+        """Whether an action would change none of these corrections, because it is that of an earlier choice."""
+        return _apply(self, [choice]) == self
 
     def list_extents(self, digests: Sequence[str], default: int) -> np.ndarray:
         """(n_bags,) extent of each image, by its digest."""
@@ -107,7 +112,7 @@ class Corrections:
         """Digests of the images whose corrections differ from those of another."""
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("strokes", "moved", "divisions", "extents"))
         changed = {image for one, two in pairs for image in {*one, *two} if one.get(image) != two.get(image)}
-        return changed | (self.looked ^ other.looked)
+        return changed | (self.accepted ^ other.accepted)
 
 
 def _name_exact(action: Action) -> tuple[str | int, ...]:
@@ -121,7 +126,7 @@ N_KEPT = 100
 
 @dataclass(frozen=True)
 class History:
-    """A log gone through up to an action, and the corrections that stand there; later actions are added quickly.
+    """The state of a log after an action; `extend` adds later actions without replaying the log.
 
     Attributes
     ----------
@@ -157,8 +162,9 @@ class History:
                 undone.clear()
         kept = _go_on([one for one in self.kept if one[0] <= n_unchanged], standing)
         lost = (*self.corrections.lost, *(one.number for one in actions if one.kind == "lost"))
-        counts = {"n_undo": len(standing), "n_redo": len(undone), "last": actions[-1].number}
-        return History(tuple(standing), tuple(undone), replace(kept[-1][1], lost=lost, **counts), tuple(kept))
+        last, n_undo, n_redo = actions[-1].number, len(standing), len(undone)
+        corrections = replace(kept[-1][1], lost=lost, n_undo=n_undo, n_redo=n_redo, last=last)
+        return History(tuple(standing), tuple(undone), corrections, tuple(kept))
 
 
 def _go_on(kept: list[tuple[int, Corrections]], standing: Sequence[Action]) -> list[tuple[int, Corrections]]:
@@ -174,48 +180,84 @@ def _go_on(kept: list[tuple[int, Corrections]], standing: Sequence[Action]) -> l
 
 def _apply(before: Corrections, actions: Iterable[Action]) -> Corrections:
     """Corrections with more actions, none of which is an undo; those of other images are shared."""
-    strokes, looked, moved = dict(before.strokes), set(before.looked), dict(before.moved)
-    divisions, extents, whole = dict(before.divisions), dict(before.extents), before.extent
-    alternative, audited = before.alternative, list(before.audited)
-    several: dict[str, dict[str, list[Action]]] = {"strokes": {}, "divisions": {}}
+    draft = _Draft(before)
     for action in actions:
-        image = action.image
-        if action.kind in ("set", "paint"):
-            several["strokes"].setdefault(image, []).append(action)
-        elif action.kind in ("cut", "join"):
-            several["divisions"].setdefault(image, []).append(action)
-        elif action.kind == "look":
-            (looked.add if action.value else looked.discard)(image)
-            own = several["strokes"].setdefault(image, [])
-            own[:] = [one for one in own if one.kind != "look"]
-            if image in strokes:
-                strokes[image] = tuple(one for one in strokes[image] if one.kind != "look")
-            if action.value and action.height:
-                own.append(action)
-        elif action.kind == "audit" and image not in audited:
-            audited.append(image)
-        elif action.kind == "alternative":
-            alternative = action.value
-        elif action.kind == "move":
-            moved[image] = BAG_LABELS[action.value]
-        elif action.kind == "extent" and image:
-            extents[image] = action.value
-        elif action.kind == "extent":
-            whole, extents = action.value, {}  # replaces those chosen for single images before
-    for known, new in ((strokes, several["strokes"]), (divisions, several["divisions"])):
-        known.update({image: (*known.get(image, ()), *more) for image, more in new.items()})
-    strokes = {image: own for image, own in strokes.items() if own}
-    return replace(
-        before,
-        strokes=strokes,
-        looked=frozenset(looked),
-        moved=moved,
-        divisions=divisions,
-        audited=tuple(audited),
-        alternative=alternative,
-        extent=whole,
-        extents=extents,
-    )
+        if action.kind in EFFECTS:
+            EFFECTS[action.kind](draft, action)
+    return draft.finish()
+
+
+class _Draft:
+    """Corrections to which actions are added one by one; lists of strokes are copied for the images they concern."""
+
+    def __init__(self, before: Corrections) -> None:
+        self.before = before
+        self.strokes: dict[str, list[Action]] = {}
+        self.divisions: dict[str, list[Action]] = {}
+        self.accepted, self.audited, self.moved = set(before.accepted), list(before.audited), dict(before.moved)
+        self.extent, self.extents, self.alternative = before.extent, dict(before.extents), before.alternative
+
+    def add_stroke(self, action: Action) -> None:
+        self._list_strokes(action.image).append(action)
+
+    def divide(self, action: Action) -> None:
+        self.divisions.setdefault(action.image, [*self.before.divisions.get(action.image, ())]).append(action)
+
+    def accept(self, action: Action) -> None:
+        """An image has one accepted mask, above earlier strokes."""
+        (self.accepted.add if action.value else self.accepted.discard)(action.image)
+        own = self._list_strokes(action.image)
+        own[:] = [one for one in own if one.kind != "accept"]
+        if action.value and action.height:
+            own.append(action)
+
+    def audit(self, action: Action) -> None:
+        if action.image not in self.audited:
+            self.audited.append(action.image)
+
+    def choose_alternative(self, action: Action) -> None:
+        self.alternative = action.value
+
+    def move(self, action: Action) -> None:
+        self.moved[action.image] = BAG_LABELS[action.value]
+
+    def choose_extent(self, action: Action) -> None:
+        """An extent of all images replaces those chosen for single images before."""
+        if action.image:
+            self.extents[action.image] = action.value
+        else:
+            self.extent, self.extents = action.value, {}
+
+    def finish(self) -> Corrections:
+        strokes = {**self.before.strokes, **{image: tuple(own) for image, own in self.strokes.items()}}
+        return replace(
+            self.before,
+            strokes={image: own for image, own in strokes.items() if own},
+            accepted=frozenset(self.accepted),
+            moved=self.moved,
+            divisions={**self.before.divisions, **{image: tuple(own) for image, own in self.divisions.items()}},
+            audited=tuple(self.audited),
+            alternative=self.alternative,
+            extent=self.extent,
+            extents=self.extents,
+        )
+
+    def _list_strokes(self, image: str) -> list[Action]:
+        return self.strokes.setdefault(image, [*self.before.strokes.get(image, ())])
+
+
+# Kind of an action to its effect; those of other kinds have none.
+EFFECTS: dict[str, Callable[[_Draft, Action], None]] = {
+    "accept": _Draft.accept,
+    "alternative": _Draft.choose_alternative,
+    "audit": _Draft.audit,
+    "cut": _Draft.divide,
+    "extent": _Draft.choose_extent,
+    "join": _Draft.divide,
+    "move": _Draft.move,
+    "paint": _Draft.add_stroke,
+    "set": _Draft.add_stroke,
+}
 
 
 def replay(actions: Sequence[Action]) -> Corrections:

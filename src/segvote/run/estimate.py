@@ -7,7 +7,7 @@ from msgspec import Struct
 from segvote.io.tables import Count, Finite
 
 
-class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
+class ExpectedIoU(Struct, frozen=True, forbid_unknown_fields=True):
     """How well finished images are predicted when each is left out.
 
     Attributes
@@ -31,7 +31,7 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
     random: bool = False
 
 
-def format_lesson(estimate: Estimate) -> str:
+def format_lesson(estimate: ExpectedIoU) -> str:
     """What finished images changed, in one line."""
     count = f"{estimate.n_finished} finished image{'s' * (estimate.n_finished != 1)}"
     if estimate.after is None or estimate.before is None:
@@ -44,7 +44,7 @@ def format_lesson(estimate: Estimate) -> str:
     )
 
 
-def format_estimate(estimate: Estimate) -> str:
+def format_estimate(estimate: ExpectedIoU) -> str:
     """The expected IoU of the other images with its interval, and where it comes from; empty where it is not known."""
     if estimate.after is None:
         return ""

@@ -27,7 +27,7 @@ from segvote.limits import check_budget, measure_on_disk
 COMPANIONS = ("", "-journal", "-shm", "-wal")
 # The end of a journal that names a super-journal. Ours never do: they belong to transactions on one database.
 SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-FORMAT = 5
+FORMAT = 6
 WAIT_SECONDS = 10.0
 UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 

@@ -22,12 +22,12 @@ from segvote.inputs.bags import Problem
 from segvote.io.names import check_name, is_path_name
 from segvote.io.stores import find_local_path, is_uri, name_path_or_uri
 from segvote.io.tables import Count, Finite, Size, Whole
-from segvote.run.estimate import Estimate
+from segvote.run.estimate import ExpectedIoU
 from segvote.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 # Incremented when the meaning of an array of a model changes; other versions are refused.
-MODEL_VERSION = 7
+MODEL_VERSION = 8
 ABSENT = "not installed"
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
@@ -69,7 +69,7 @@ class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
     n_frames : int
         Frames of a video; 0 for an image.
     excluded : bool
-        Whether the bag was excluded from the vote: it is *without* and likely mislabelled.
+        Whether the bag was excluded from the vote, because it is likely mislabelled.
     """
 
     name: str
@@ -160,7 +160,7 @@ class RunRecord(Struct, frozen=True, omit_defaults=True):
     confidence: dict[str, Any] = {}
     extent: Whole = 0
     alternative: Count = 0  # that the masks show, 0: the vote itself
-    estimate: Estimate | None = None  # of the images that were not finished
+    estimate: ExpectedIoU | None = None  # of the images that were not finished
     corrections: Key = ""  # `Corrections.digest` that the masks follow
     n_actions: Count = 0  # number of the last action of the log among them
     vote_on: Count = 0  # how many bags were to vote, 0: all
@@ -227,7 +227,7 @@ def make_record(
     problems: Sequence[Problem] = (),
     **fields: Any,
 ) -> RunRecord:
-    """The record of a run by this version; `found` are fields of `RunRecord`."""
+    """The record of a run by this version; `fields` are fields of `RunRecord`."""
     return RunRecord(__version__, list_versions(), inputs, settings.to_dict(), key, complete, bags, problems, **fields)
 
 

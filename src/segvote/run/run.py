@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import numpy as np
 from msgspec.structs import asdict
 
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError, SegvoteError
+from segvote.io.addresses import split_uri
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import measure_box
-from segvote.io.images import hash_file, list_images, read_image, resize_image, resize_labels
+from segvote.io.images import hash_file, list_images, read_image
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
-from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
+from segvote.io.objects import Store
 from segvote.io.picture_formats import choose_window, split_name
 from segvote.io.stores import fetch_folder, find_local_path, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json
@@ -34,9 +35,9 @@ from segvote.settings import read_settings
 from segvote.types import WITH, Annotation, Part
 
 
-def format_confidence(found: Mapping[str, Any]) -> str:
+def format_confidence(record: Mapping[str, Any]) -> str:
     """The confidence of a record as one line; empty for a voter other than the method."""
-    level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
+    level, reason, advice = (str(record.get(name, "")) for name in ("level", "reason", "advice"))
     return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
 
 
@@ -80,9 +81,6 @@ class Run:
         counts = f"{n_with} with, {len(self) - n_with} without{predicted}"
         return f"<Run {self.folder.path}: {counts}, voter {self.settings.voter}>"
 
-    def _repr_html_(self) -> str:
-        return format_run(self)
-
     @property
     def confidence(self) -> dict[str, Any]:
         """How far to trust the run: ``level`` (high, fair, low), ``reason``, ``advice`` and the figures behind them.
@@ -109,7 +107,7 @@ class Run:
 
     @property
     def extent(self) -> int:
-        """Level of the nested selections that the masks show, from 1 to 6; single images may have another."""
+        """Which of the nested selections the masks show, from 1 to 6; single images may have another."""
         return self.record.extent or self.settings.extent
 
     @property
@@ -129,10 +127,10 @@ class Run:
 
     @cached_property
     def votes(self) -> dict[str, np.ndarray]:
-        """Flat arrays over all segments: scores, votes, weights, decisions; and thresholds per bag."""
+        """Flat arrays over all segments: scores, votes, weights, selected; and thresholds per bag."""
         arrays = read_arrays(self.folder.votes_path)
         lengths = {
-            **dict.fromkeys(("scores", "votes", "weights", "decisions"), self.offsets[-1]),
+            **dict.fromkeys(("scores", "votes", "weights", "selected"), self.offsets[-1]),
             "thresholds": len(self),
         }
         if any(arrays.get(name, np.empty(0)).shape != (length,) for name, length in lengths.items()):
@@ -143,27 +141,43 @@ class Run:
         return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
 
     def find(self, name: str) -> int:
-        """Number of a bag by its name, its file name, or its stem."""
+        """Number of a bag that voted, by its name, its file name, or its stem."""
+        index = self.find_any(name)
+        if index >= len(self):
+            raise BadInputError(
+                f"expected an image that voted; {name!r} was predicted by the vote of {len(self)} others: its mask and "
+                f"heat map are in {self.folder.path}; it votes once it is corrected ({self.format_review()})"
+            )
+        return index
+
+    def format_review(self) -> str:
+        """The command that opens the run for corrections."""
+        return format_command(self.folder.path, "review")
+
+    def find_any(self, name: str) -> int:
+        """Number of a bag, whether it voted or was predicted, by its name, its file name, or its stem."""
         exact = [index for index, bag in enumerate(self.all_bags) if name == bag.name]
         found = exact or [index for index, bag in enumerate(self.all_bags) if name in _list_spellings(bag)]
         if len(found) != 1:
             raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
-        if found[0] >= len(self):
-            raise BadInputError(
-                f"expected an image that voted; {name!r} was predicted by the vote of {len(self)} others: its mask and "
-                f"heat map are in {self.folder.path}; it may vote by `segvote annotate` with a larger --vote-on"
-            )
         return found[0]
 
     def read_scores(self, index: int) -> np.ndarray:
         """(n_segments,) scores of a bag; those of a bag that did not vote are by the model."""
+        return self.read_bag_votes(index)["scores"]
+
+    def read_bag_votes(self, index: int) -> dict[str, np.ndarray]:
+        """Of a bag: scores and selected segments (n_segments,), and thresholds (1,)."""
         if index < len(self):
-            return self.votes["scores"][self.get_slice(index)]
+            part, votes = self.get_slice(index), self.votes
+            own = {name: votes[name][part] for name in ("scores", "selected")}
+            return {**own, "thresholds": votes["thresholds"][index : index + 1]}
         bag = self.all_bags[index]
-        scores = read_arrays(self.folder.scores_path(bag.features))["scores"]
-        if scores.shape != (bag.n_segments,):
+        arrays = read_arrays(self.folder.scores_path(bag.features))
+        lengths = {"scores": bag.n_segments, "selected": bag.n_segments, "thresholds": 1}
+        if any(arrays.get(name, np.empty(0)).shape != (length,) for name, length in lengths.items()):
             raise DamagedFileError(f"{self.folder.path}: scores of {bag.name} do not belong to it; annotate again")
-        return scores
+        return arrays
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
         """Label map, tree and geometry of a bag, as `segvote.pipeline.extract` wrote them."""
@@ -272,12 +286,23 @@ def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[Any]:
     Yields the local folder, or `run` itself if it is not an address.
     """
     with open_folders(outs=[run], progress=progress) as (_, (folder,)):
-        bucket = str(run).split("/")[2] if is_uri(run) else ""
-        for uri in _list_sources(folder) if bucket else ():
-            # An untrusted run must not make this machine read any other address.
-            if uri.startswith(f"{str(run).split('://')[0]}://{bucket}/"):
-                fetch_folder(uri, progress)
+        for uri in _keep_own(run, _list_sources(folder)) if is_uri(run) else ():
+            fetch_folder(uri, progress)
         yield folder
+
+
+def list_stored_sources(run: str) -> list[str]:
+    """Addresses of the images of a run in a store, in the same bucket, by its record there."""
+    data = Store("".join(split_uri(run))).read("run.json") or b"{}"
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+        return _keep_own(run, [one for one in json.loads(data)["inputs"].values() if is_uri(one)])
+    return []
+
+
+def _keep_own(run: str, uris: Sequence[str]) -> list[str]:
+    """Addresses in the bucket of a run: an untrusted run must not make this machine read any other."""
+    protocol, bucket = run.split("://")[0], run.split("/")[2]
+    return [uri for uri in uris if uri.startswith(f"{protocol}://{bucket}/")]
 
 
 def _list_sources(folder: Path) -> list[str]:
@@ -288,29 +313,3 @@ def _list_sources(folder: Path) -> list[str]:
         root = read_json(folder / "classes.json")["input"]
         return [root] if is_uri(root) else []
     return []
-
-
-# HTML for notebooks ---------------------------------------------------------------------------------------------------
-
-
-N_PICTURES = 8
-PICTURE_SIZE = 160
-
-
-def format_run(run: Run) -> str:
-    """HTML of a finished run: its counts and the masks with the least uncertainty; missing pictures are left out."""
-    chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH]
-    surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
-    pictures = "".join(_format_picture(run, index) for index in surest)
-    counts = f"{len(chosen)} with, {len(run) - len(chosen)} without, voter {run.settings.voter}"
-    return f"<div><p><b>{escape(str(run.folder.path))}</b>: {escape(counts)}</p>{pictures}</div>"
-
-
-def _format_picture(run: Run, index: int) -> str:
-    try:
-        picture = resize_image(run.read_image(index), PICTURE_SIZE)
-        mask = resize_labels(run.read_mask(index), picture.shape[:2])  # type: ignore[arg-type]
-    except (SegvoteError, OSError):
-        return ""
-    source, name = format_data_uri(encode_jpeg(blend_mask(picture, mask))), escape(run.bags[index].name, quote=True)
-    return f'<img src="{source}" alt="{name}" title="{name}" style="margin: 2px">'

@@ -82,13 +82,6 @@ def group_bags(segments: Segments) -> Bags:
     return sort_bags(segments.X, codes, segments.positive)
 
 
-def spread_out(n_items: int, n_wanted: int) -> np.ndarray:
-    """At most `n_wanted` of `n_items` indices, evenly spaced: a sample that is the same every time."""
-    if n_items <= n_wanted:
-        return np.arange(n_items)
-    return np.linspace(0, n_items - 1, n_wanted).round().astype(np.int64)
-
-
 def split_bags(values: np.ndarray, labels: np.ndarray) -> float:
     """The threshold on bag scores with the fewest training errors, labels balanced; the lowest of equals."""
     order = np.argsort(values, kind="stable")

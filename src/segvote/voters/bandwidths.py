@@ -15,8 +15,8 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.numerics import search_neighbours, sum_kernel
-from segvote.numerics.threads import limit_threads
-from segvote.voters.bags import spread_out
+from segvote.numerics.spread import spread_evenly
+from segvote.numerics.threads import use_one_thread
 from segvote.voters.base import Segments
 from segvote.voters.kernel_votes import average_kernels, choose_bandwidth
 
@@ -84,7 +84,7 @@ def choose_bandwidths(
         best = max(search_window(segments, own_bag=own_bag), key=lambda point: point.plausibility)
         against = best.scale * measure_unit(segments)
         return best.ratio * against, against
-    asked = spread_out(len(segments), MAX_ASKED)
+    asked = spread_evenly(len(segments), MAX_ASKED)
     sides = segments.positive, ~segments.positive
     if rule in ("separate", "discrepancy"):
         kernels = [average_kernels(segments, asked, side, grid) for side in sides]
@@ -118,7 +118,7 @@ def search_window(
     Both have no unit, so that those found on a sample of `MAX_ASKED` segments hold for all of them. `own_bag` is
     whether segments of the own bag vote.
     """
-    rows = spread_out(len(segments), MAX_ASKED)
+    rows = spread_evenly(len(segments), MAX_ASKED)
     segments = replace(
         segments, **{name: getattr(segments, name)[rows] for name in ("X", "positive", "bags", "prior", "user_labels")}
     )
@@ -156,7 +156,7 @@ def measure_squared(X: np.ndarray) -> np.ndarray:
     """(n, n) float32 squared distances; centred first, because small norms lose fewer digits in the product."""
     centred = (X - X.mean(axis=0, dtype=np.float64)).astype(np.float32)
     norms = np.einsum("ij,ij->i", centred, centred)
-    with limit_threads():  # the rounding of a product depends on how many threads share it
+    with use_one_thread():  # the rounding of a product depends on how many threads share it
         squared = -2 * (centred @ centred.T)
     squared += norms[:, None]
     squared += norms

@@ -21,6 +21,7 @@ from segvote.errors import BadInputError
 from segvote.method.inputs import encode_labels
 from segvote.method.vote import Explanation, group_by_bag
 from segvote.numerics import Neighbours, otsu_threshold
+from segvote.selection import make_unknown_labels
 
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
 
@@ -246,7 +247,7 @@ def check_segments(
     if not ((prior >= 0) & (prior <= 1)).all():
         raise BadInputError("prior must lie in [0, 1] for every segment; clip it or give None")
     user_labels = (
-        np.full(n_segments, -1, dtype=np.int8) if user_labels is None else _check_length("user_labels", user_labels, X)
+        make_unknown_labels(n_segments) if user_labels is None else _check_length("user_labels", user_labels, X)
     )
     if not np.isin(user_labels, (-1, 0, 1)).all():
         raise BadInputError("user_labels must be -1 (unknown), 0 (background) or 1 (object) for every segment")

@@ -14,8 +14,9 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 from segvote.errors import BadInputError
-from segvote.numerics.threads import limit_threads
-from segvote.voters.bags import Bags, BagVoter, Standard, spread_out
+from segvote.numerics.spread import spread_evenly
+from segvote.numerics.threads import use_one_thread
+from segvote.voters.bags import Bags, BagVoter, Standard
 
 # Squared distances are kept in this range: beyond, a probability is 0 or 1 to the last digit and has no logarithm.
 NEAREST, FARTHEST = 1e-9, 600.0
@@ -122,11 +123,11 @@ def climb_all(bags: Bags, n_starts: int, climb_from: Callable[[np.ndarray, BagLo
     if n_starts < 1:
         raise BadInputError(f"n_starts must be at least 1; got {n_starts}")
     candidates = np.flatnonzero(bags.positive)
-    candidates = candidates[spread_out(len(candidates), LOOKED_AT * n_starts)]
+    candidates = candidates[spread_evenly(len(candidates), LOOKED_AT * n_starts)]
     scale = np.full(bags.X.shape[1], bags.X.shape[1] ** -0.5)
     thetas = np.array([np.concatenate([bags.X[row], scale]) for row in candidates])
     loss = BagLoss(bags)
-    with limit_threads():  # the rounding of a product depends on how many threads share it
+    with use_one_thread():  # the rounding of a product depends on how many threads share it
         order = np.argsort(loss.measure(thetas), kind="stable")
         return [climb_from(theta, loss) for theta in thetas[order[:n_starts]]]
 

@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC
 from sklearn.utils import gen_batches
 
-from segvote.voters.bags import Bags, BagVoter, Standard, spread_out
+from segvote.numerics.spread import spread_evenly
+from segvote.voters.bags import Bags, BagVoter, Standard
 from segvote.voters.prototypes import QUERIES_PER_BLOCK, Prototypes, PrototypeVoter, measure_kernel
 
 # The kernel's gamma times the number of features. With one instead, the machine remembers every segment of a *with*
@@ -98,7 +99,7 @@ class _GuessingSVM(PrototypeVoter, BagVoter):
         self.gamma_ = WIDTH / points.shape[1] if self.gamma is None else float(self.gamma)
         self._machine: _ExactMachine | _MappedMachine = _ExactMachine(self.C, self.gamma_)
         if len(points) > self.max_exact:
-            rows = spread_out(len(points), self.n_landmarks)
+            rows = spread_evenly(len(points), self.n_landmarks)
             self._machine = _MappedMachine(self.C, self.gamma_, points[rows], rows)
         self._take_turns(points, bags)
         prototypes = self._machine.prototypes

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from segvote.numerics import sum_kernel
-from segvote.voters.bags import Bags, BagVoter, spread_out
+from segvote.numerics.spread import spread_evenly
+from segvote.voters.bags import Bags, BagVoter
 from segvote.voters.kernel_votes import choose_bandwidth
 from segvote.voters.prototypes import Prototypes, PrototypeVoter, check_embedding, embed_bags
 
@@ -33,7 +34,7 @@ class _EmbeddedBags(PrototypeVoter, BagVoter):
     max_prototypes: int = 2000  # most segments (of MILIS: bags) that are, or give, a prototype; an even sample of more
 
     def _choose_bandwidth(self, bags: Bags) -> float:
-        return choose_bandwidth(self.bandwidth, bags.X[spread_out(len(bags.X), MAX_TYPICAL)], bags.X)
+        return choose_bandwidth(self.bandwidth, bags.X[spread_evenly(len(bags.X), MAX_TYPICAL)], bags.X)
 
     def _keep(self, bags: Bags, rows: np.ndarray, model: LinearSVC) -> None:
         """Keep the prototypes that have a weight."""
@@ -54,7 +55,7 @@ class MILES(_EmbeddedBags):
     """
 
     def _fit_bags(self, bags: Bags) -> None:
-        rows = spread_out(len(bags.X), self.max_prototypes)
+        rows = spread_evenly(len(bags.X), self.max_prototypes)
         check_embedding(len(bags), len(rows), "Set max_prototypes lower, or use voter milis or cam")
         self.bandwidth_ = self._choose_bandwidth(bags)
         table = embed_bags(bags, bags.X[rows], self.bandwidth_)
@@ -81,7 +82,7 @@ class MILIS(_EmbeddedBags):
     max_iter: int = 10  # turns at most
 
     def _fit_bags(self, bags: Bags) -> None:
-        chosen = spread_out(len(bags), self.max_prototypes)
+        chosen = spread_evenly(len(bags), self.max_prototypes)
         check_embedding(len(bags), len(chosen), "Set max_prototypes lower, or use voter cam")
         self.bandwidth_ = self._choose_bandwidth(bags)
         rows, best = self._pick_by_density(bags)[chosen], np.inf
@@ -97,7 +98,7 @@ class MILIS(_EmbeddedBags):
     def _pick_by_density(self, bags: Bags) -> np.ndarray:
         """(n_bags,) row of the most typical segment of *without* bags, of the least typical one of *with* bags."""
         negatives = bags.X[~bags.positive]
-        negatives = negatives[spread_out(len(negatives), MAX_NEGATIVES)]
+        negatives = negatives[spread_evenly(len(negatives), MAX_NEGATIVES)]
         density = sum_kernel(bags.X, negatives, [self.bandwidth_])[0]
         return bags.find_best(np.where(bags.positive, -density, density))
 

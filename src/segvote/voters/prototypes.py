@@ -10,7 +10,8 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils import gen_batches
 
 from segvote.errors import BadInputError, TooLargeError
-from segvote.voters.bags import Bags, BagVoter, Standard, sort_bags, spread_out
+from segvote.numerics.spread import spread_evenly
+from segvote.voters.bags import Bags, BagVoter, Standard, sort_bags
 from segvote.voters.base import BaseVoter, Segments, Votes
 from segvote.voters.kernel_votes import choose_bandwidth
 
@@ -108,7 +109,7 @@ class PrototypeVoting(PrototypeVoter, BagVoter):
             )
         self.bandwidth_ = choose_bandwidth(self.bandwidth, bags.X, bags.X, bags.codes, bags.codes)
         candidates = np.flatnonzero(bags.positive)
-        candidates = candidates[spread_out(len(candidates), self.n_candidates)]
+        candidates = candidates[spread_evenly(len(candidates), self.n_candidates)]
         similarity = embed_bags(bags, bags.X[candidates], self.bandwidth_)
         similarity[bags.codes[candidates], np.arange(len(candidates))] = 0.0  # its own bag is left out
         n_with, n_without = bags.labels.sum() - 1, (~bags.labels).sum()
@@ -152,7 +153,7 @@ class OneClass(PrototypeVoter):
     def _learn(self, segments: Segments) -> None:
         negative = np.where(segments.positive, -1, 0)
         sample = sort_bags(segments.X, negative, ~segments.positive)
-        chosen = spread_out(len(sample.X), self.max_negatives)
+        chosen = spread_evenly(len(sample.X), self.max_negatives)
         self._standard = Standard.learn(sample.X)
         points = self._standard.apply(sample.X[chosen])
         self.gamma_ = 1 / points.shape[1] if self.gamma is None else self.gamma

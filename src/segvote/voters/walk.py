@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from segvote.errors import BadInputError
 from segvote.method.graph import N_NEIGHBORS, stretch
+from segvote.method.hypotheses import VoteParams
 from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.walk import find_weights
 from segvote.numerics import otsu_threshold, search_neighbours
@@ -52,7 +53,7 @@ class Walk(NeighbourVoter):
     """
 
     n_neighbors: int = N_NEIGHBORS
-    n_steps: int = 60
+    n_steps: int = VoteParams.n_steps
 
     @property
     def n_searched(self) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from segvote.errors import BadInputError, MissingPartError
+from segvote.errors import MissingPartError
+from segvote.registry import check_known
 
 CPU, AUTO = "cpu", "auto"
 # Name to the provider of onnxruntime; ``auto`` takes the first that is installed.
@@ -33,8 +34,7 @@ def list_devices(is_torch: bool = False) -> list[str]:
 
 def choose_device(name: str, is_torch: bool = False) -> str:
     """Check the name of a device; ``auto`` becomes the fastest that is available."""
-    if name not in DEVICES:
-        raise BadInputError(f"unknown device {name!r:.40}; the known ones are: {', '.join(DEVICES)}")
+    check_known(name, DEVICES, "device")
     if name == CPU:
         return name
     here = list_devices(is_torch)

@@ -25,6 +25,7 @@ from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import open_picture, orient, read_orientation
 from segvote.io.files import atomic_path
 from segvote.io.picture_formats import split_view
+from segvote.registry import check_known
 from segvote.types import Annotation, Part
 
 IMAGES = ("link", "copy", "none")
@@ -44,6 +45,9 @@ class ExportOptions:
     # Share of the images for validation, evenly spread, in formats that have a split; 0: no split.
     val_share: float = 0.2
     boxes: bool = False  # YOLO: boxes around the objects instead of outlines, for readers of detections
+    # Pixels of segments this close to the threshold are unsure, in formats that have such pixels: a share of the range
+    # of scores of the image.
+    unsure: float = 0.0
     model_version: str = "segvote"  # source of the masks, for formats that have a place for it
 
     def __post_init__(self) -> None:
@@ -51,8 +55,9 @@ class ExportOptions:
             raise BadInputError(f"labels must be different and not empty, got {self.labels}; name each class once")
         if not 0 <= self.val_share < 1:
             raise BadInputError(f"the share for validation is at least 0 and less than 1; got {self.val_share}")
-        if self.images not in IMAGES:
-            raise BadInputError(f"expected images to be one of {', '.join(IMAGES)}; got {self.images!r}")
+        if not 0 <= self.unsure <= 1:
+            raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {self.unsure}")
+        check_known(self.images, IMAGES, "choice of images")
 
 
 def list_parts(annotation: Annotation, options: ExportOptions) -> tuple[Part, ...]:

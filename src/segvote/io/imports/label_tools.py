@@ -61,7 +61,7 @@ class _Result(Struct):
         raise BadInputError(f"{where}: a {self.type!r:.60} is no brush or polygon; delete it in Label Studio")
 
 
-class _Drawn(Struct):
+class _Annotation(Struct):
     result: list[_Result]
     was_cancelled: bool | None = False
     updated_at: str | None = None
@@ -71,8 +71,8 @@ class _Drawn(Struct):
 class _Task(Struct):
     data: dict[str, Any]
     id: Whole | str | None = None
-    annotations: list[_Drawn | Whole] | None = None  # some exports list ids
-    predictions: list[_Drawn | Whole] | None = None
+    annotations: list[_Annotation | Whole] | None = None  # some exports list ids
+    predictions: list[_Annotation | Whole] | None = None
 
 
 def parse_label_studio(data: Any, where: str) -> Iterator[Annotation]:
@@ -88,13 +88,13 @@ def parse_label_studio(data: Any, where: str) -> Iterator[Annotation]:
             yield _read_task(task.data, drawn[-1], f"{where}, task {task.id or number}")
 
 
-def _list_drawn(drawn: Sequence[_Drawn | int] | None) -> list[_Drawn]:
+def _list_drawn(drawn: Sequence[_Annotation | int] | None) -> list[_Annotation]:
     """From the oldest to the newest, without those that were skipped."""
-    kept = [one for one in drawn or () if isinstance(one, _Drawn) and not one.was_cancelled]
+    kept = [one for one in drawn or () if isinstance(one, _Annotation) and not one.was_cancelled]
     return sorted(kept, key=lambda one: one.updated_at or one.created_at or "")
 
 
-def _read_task(data: dict[str, Any], drawn: _Drawn, where: str) -> Annotation:
+def _read_task(data: dict[str, Any], drawn: _Annotation, where: str) -> Annotation:
     shapes = [result for result in drawn.result if result.is_shape(where)]
     height, width = _read_size(shapes, data, where)
     labels = {one.id: label for one in drawn.result if (label := one.value.find_label())}

@@ -28,6 +28,7 @@ from segvote.masks.lines import (
 from segvote.masks.objects import MIN_OBJECTS, PieceShape, count_objects, judge_touching, measure_shapes
 from segvote.masks.pieces import find_typical, measure_pieces
 from segvote.numerics.pixels import convert_to_lab
+from segvote.numerics.spread import spread_evenly
 from segvote.pipeline.drawing.images import draw_stored
 from segvote.pipeline.workers import Resources, run_on_all
 from segvote.pipeline.write import WriteTask
@@ -91,8 +92,7 @@ def sample_images(tasks: Sequence[WriteTask]) -> tuple[list[WriteTask], list[Wri
 
 
 def _sample(tasks: list[WriteTask]) -> list[WriteTask]:
-    places = np.linspace(0, len(tasks) - 1, min(len(tasks), N_SAMPLED)).round().astype(int)
-    return [tasks[place] for place in places]
+    return [tasks[place] for place in spread_evenly(len(tasks), N_SAMPLED)]
 
 
 def count_surfaces(

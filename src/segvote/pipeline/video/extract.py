@@ -21,6 +21,7 @@ from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_ahead, read_frames
 from segvote.numerics import search_neighbours
+from segvote.numerics.spread import spread_evenly
 from segvote.pipeline.video.tubes import SUPERVOXELS, segment_tubes
 from segvote.progress import Progress, watch
 from segvote.run.run_folder import RunFolder
@@ -105,7 +106,7 @@ def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
     """Ascending places of key frames: evenly spaced, first and last included, and each unlike the key frame before."""
     n_frames = len(thumbnails)
     n_even = min(n_frames, max(LEAST, 1 + int(np.ceil((n_frames - 1) / EVERY))))
-    even = set(np.linspace(0, n_frames - 1, n_even).round().astype(int).tolist())
+    even = set(spread_evenly(n_frames, n_even).tolist())
     keys = [0]
     for place in range(1, n_frames):
         if place in even or measure_likeness(thumbnails[place], thumbnails[keys[-1]]) < CHANGED:
@@ -115,7 +116,7 @@ def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
 
 def choose_voters(n_keys: int) -> list[int]:
     """Numbers of the key frames that vote: all, or `MOST` of them, evenly spread."""
-    return np.linspace(0, n_keys - 1, min(n_keys, MOST)).round().astype(int).tolist()
+    return spread_evenly(n_keys, MOST).tolist()
 
 
 def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int]) -> dict[str, np.ndarray]:

@@ -48,10 +48,10 @@ def segment_tubes(extractor: BagExtractor, bag: Bag, key: str, frames: Mapping[s
     indices = frames["frame_indices"].tolist()
     if _is_segmented(run, key, indices, sorted(keys)):
         return
-    working, shape, level = _Working(bag.path, indices, settings.size), (0, 0), -1
-    for index, (image, levels) in zip(indices, stream_supervoxels(working.read()), strict=True):
+    reader, shape, level = _FrameReader(bag.path, indices, settings.size), (0, 0), -1
+    for index, (image, levels) in zip(indices, stream_supervoxels(reader.read()), strict=True):
         level = choose_level(levels, TUBES_IN_SEGMENTS * settings.n_segments) if level < 0 else level
-        shape = working.shape
+        shape = reader.shape
         write_arrays(run.segments_path(name_tubes(key, index)), compress=True, labels=levels[level])
         if index in keys:
             write_arrays(run.segments_path(name_key_frame(key, index)), True, **cut_slices(image, levels[level], shape))
@@ -63,7 +63,7 @@ def _is_segmented(run: RunFolder, key: str, indices: Sequence[int], keys: Sequen
 
 
 @dataclass
-class _Working:
+class _FrameReader:
     """Frames of a video at working size, and the size of the video."""
 
     path: Path

@@ -23,7 +23,7 @@ async function load() {
   loading = false;
 }
 
-// Where it is in doubt the question comes first, unless the user has begun already.
+// Where the confidence is low or fair the question comes first, unless the user has begun already.
 function openFirst() {
   if (!found.isAsked || store.status.nUndo || store.status.alternative || wasOpened) return;
   wasOpened = true;

@@ -62,7 +62,7 @@ export function decodeUpdate(buffer) {
     update.images.push({
       index, scores, heat, state, threshold, uncertainty, change, priority, covered,
       accepted: Boolean(flags & 1), isWith: Boolean(flags & 2), moved: Boolean(flags & 4),
-      corrected: Boolean(flags & 8), measured: Boolean(flags & 16),
+      corrected: Boolean(flags & 8), measured: Boolean(flags & 16), predicted: Boolean(flags & 32),
     });
   }
   return update;

@@ -12,6 +12,7 @@ import { nextAudited, setUpLessons } from "./lessons.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { getAnswer, isReading, LEVELS, prepareModel } from "./model.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
+import { nextOther } from "./others.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { acceptHere, applyUpdate, countProgress, forgetAccepted, formatArea, isVideo, labelHere, N_TREE_LEVELS, store, tell, watch } from "./store.js";
 import { editOutline, TOOLS } from "./tools.js";
@@ -80,7 +81,8 @@ function showFacts() {
   const { name, nSegments } = store.run.images[store.current];
   byId("image-name").textContent = name;
   const label = image.isWith ? "with" : "without";
-  byId("image-facts").textContent = `${image.moved ? `moved to ${label}` : label} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}`;
+  byId("image-facts").textContent = `${image.moved ? `moved to ${label}` : label} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}${image.predicted ? " · did not vote" : ""}`;
+  byId("image-facts").title = image.predicted ? "The model of the vote predicted this mask. Corrected or accepted, the image votes with the others." : "";
   byId("accept").textContent = image.accepted ? "Accepted" : "Accept";
   byId("accept").setAttribute("aria-pressed", image.accepted);
 }
@@ -96,7 +98,10 @@ function fetchUpdate() {
 async function fetchAll() {
   while (again) {
     again = false;
-    applyUpdate(decodeUpdate(await getBytes(`api/update/${store.version}`)));
+    const update = decodeUpdate(await getBytes(`api/update/${store.version}`));
+    const { images } = store.run;
+    if (update.images.some(({ index }) => index >= images.length)) images.push(...await getJson(`api/images/from/${images.length}`));
+    applyUpdate(update);
   }
 }
 
@@ -203,6 +208,12 @@ function goToFrame(number) {
 }
 
 watch("frame", (step) => goToFrame(Number(byId("frame-slider").value) + step));
+watch("open", async (number) => {
+  const { bag, error } = await ask("open", { number });
+  if (error) { toast(error); return; }
+  await fetchUpdate();
+  tell("go", bag);
+});
 watch("go", (index) => { if (isGridOpen()) closeGrid(); go(index); });
 const roundPoints = (points) => points.flat().map((one) => Math.round(1000 * one) / 1000);
 watch("label", ({ segments, value, segment }) => {
@@ -242,7 +253,9 @@ watch("accept", () => {
   const next = nextAudited() ?? nextOpen();
   acceptHere(bag);
   act("accept", { bags: [bag], value: true }).then((answer) => { if (answer) acceptHere(bag, answer.action); else forgetAccepted(bag); });
-  if (next !== undefined) go(next); else toast("Every image of this list is accepted. Finish (E) writes the masks.");
+  if (next !== undefined) go(next);
+  else if (nextOther() !== undefined) tell("open", nextOther());
+  else toast("Every image of this list is accepted. Finish (E) writes the masks.");
 });
 watch("move", ({ bag, label }) => act("move", { bags: [bag], bag_label: label }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${label} now; the file stays where it is.`); }));
 watch("many", ({ name, message, text }) => act(name, message).then((answer) => { if (answer) toast(`${text}. Undo: Z`); }));

@@ -1,6 +1,7 @@
-// The queue: thumbnails with their masks, the most doubtful first.
+// The queue: thumbnails with their masks, the most uncertain first.
 
 import { make } from "./elements.js";
+import { listOthers } from "./others.js";
 import { observeThumbs } from "./thumbs.js";
 import { describe, FILTERS, formatShare, listImages, store, tell, watch } from "./store.js";
 
@@ -57,7 +58,7 @@ function holdPlace(found) {
 
 function refreshOrder() {
   store.order = holdPlace(listImages());
-  const wanted = store.order.map((index) => items.get(index) ?? makeItem(index));
+  const wanted = [...store.order.map((index) => items.get(index) ?? makeItem(index)), ...listOthers()];
   if (wanted.length !== list.children.length || wanted.some((item, k) => list.children[k] !== item)) list.replaceChildren(...wanted);
   if (!wanted.length) list.replaceChildren(make("li", "empty", "No image fits this filter."));
   for (const button of filters.children) button.setAttribute("aria-pressed", button.dataset.filter === store.filter);
@@ -88,6 +89,7 @@ function listAnew() {
 }
 
 export function setUpQueue() {
+  if (!store.run.nOthers) delete FILTERS.predicted;
   for (const [name, { title }] of Object.entries(FILTERS)) {
     const button = make("button", "chip", title);
     button.dataset.filter = name;
@@ -97,6 +99,7 @@ export function setUpQueue() {
   search.addEventListener("input", () => { store.search = search.value; listAnew(); });
   watch("filter", (name) => { store.filter = name; listAnew(); list.scrollTop = 0; });
   watch("images", (changed) => refreshQueue([...changed]));
+  watch("others", () => refreshQueue());
   watch("current", ({ before }) => {
     place = -1;
     refreshOrder(); // the image before goes where it belongs now

@@ -92,8 +92,9 @@ export const formatArea = (image) => `${image.measured ? "" : "about "}${formatS
 
 // The text beside a thumbnail.
 export function describe(image) {
-  if (!image.isWith) return image.moved ? "moved to without" : "without";
+  if (!image.isWith) return `${image.moved ? "moved to without" : "without"}${image.predicted ? " · did not vote" : ""}`;
   const facts = [formatArea(image)];
+  if (image.predicted) facts.push("did not vote");
   if (image.moved) facts.unshift("moved");
   if (image.corrected) facts.push("corrected");
   else if (isUncertain(image)) facts.push("uncertain");
@@ -108,6 +109,7 @@ export const FILTERS = {
   corrected: { title: "Corrected", test: (image) => image.moved || image.corrected },
   accepted: { title: "Accepted", test: (image) => image.accepted },
   without: { title: "Without", test: (image) => !image.isWith },
+  predicted: { title: "Did not vote", test: (image) => image.predicted },
   all: { title: "All", test: () => true },
 };
 
@@ -132,9 +134,9 @@ export function listImages(sort = "queue") {
     .map((image) => image.index);
 }
 
-// Progress of the review, of the images with the object.
+// Progress of the review, of the images with the object that voted.
 export function countProgress() {
-  const inside = store.images.filter((image) => image?.isWith);
+  const inside = store.images.filter((image) => image?.isWith && !image.predicted);
   const accepted = inside.filter((image) => image.accepted).length;
   const seen = inside.filter((image) => image.accepted || image.corrected).length;
   const uncertain = inside.filter((image) => isUncertain(image) && !image.accepted).length;
