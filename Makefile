@@ -43,6 +43,8 @@ $(VENV)/.docs: $(VENV)/.installed
 demo: install
 	$(BIN)/segvote demo -o demo-out
 
+# Without byte code each of the hundred processes that tests start would compile segvote anew.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: install
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 

@@ -9,6 +9,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 
 import inspect
+import json
 import re
 import shutil
 import sys
@@ -19,6 +20,7 @@ import pytest
 
 from segvote import annotate
 from segvote.datasets import make_scenes, write_scenes
+from segvote.run.run import Run
 from segvote.settings import Settings
 
 # No test judges by the clock, hypothesis neither.
@@ -72,6 +74,19 @@ def run_copy(finished_run, tmp_path):
     """A copy of the finished run that a test may change."""
     shutil.copytree(finished_run.folder.path, tmp_path / "run")
     return tmp_path / "run"
+
+
+@pytest.fixture
+def own_run(finished_run, scenes, tmp_path):
+    """A copy of the finished run, on copies of the images: a test may change all of them."""
+    for name in ("with", "without"):
+        shutil.copytree(scenes / name, tmp_path / name)
+    folder = shutil.copytree(finished_run.folder.path, tmp_path / "run")
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    for name in ("with", "without"):
+        record["inputs"] |= {name: str(tmp_path / name), f"near_{name}": f"../{name}"}
+    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    return Run(folder)
 
 
 @pytest.fixture(scope="session")

@@ -433,10 +433,10 @@ def predict(
     # Tasks on a store fetch the model by themselves: one that is only in memory cannot be fetched.
     with open_call(folder, out=out, sparse=0 if isinstance(model, Model) else 1, **given) as call:
         options = false_positive_rate, device, call.resources, strict, shards
-        found = predict_folder(model, call.inputs[0], call.out, *options)
-        call.resources.fetch(list_pictures(found))
-        write_predictions_report(found)
-    return found
+        predictions = predict_folder(model, call.inputs[0], call.out, *options)
+        call.resources.fetch(list_pictures(predictions))
+        write_predictions_report(predictions)
+    return predictions
 
 
 def load_run(folder: Path | str) -> OpenedRun:

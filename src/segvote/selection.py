@@ -73,6 +73,14 @@ def make_unknown_labels(n_segments: int) -> np.ndarray:
     return np.full(n_segments, -1, dtype=np.int8)
 
 
+def join_finished(user_labels: np.ndarray, finished: np.ndarray) -> np.ndarray:
+    """(n_segments,) int8 user labels, those of finished images by the share of each segment that is object.
+
+    `finished` (n_segments,) are these shares in [0, 1]; NaN in other images.
+    """
+    return np.where(np.isnan(finished), user_labels, finished > 0.5).astype(np.int8)
+
+
 def apply_labels(selected: np.ndarray, user_labels: np.ndarray) -> np.ndarray:
     """The selection (n_segments,) bool in which user labels (n_segments,) hold."""
     return np.where(user_labels >= 0, user_labels == 1, selected)

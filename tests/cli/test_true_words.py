@@ -69,8 +69,13 @@ def test_predict_says_what_it_compares(finished_run, scenes, tmp_path):
 def test_doctor_and_annotate_have_the_same_confidence(scenes, tmp_path, monkeypatch):
     monkeypatch.setattr(looks, "wants_closer_look", lambda closer, so_far: closer.detail == "auto")
     monkeypatch.setattr(looks, "LOOK_MARGIN", -9.0)
+    folders = tmp_path / "with", tmp_path / "without"
+    for folder in folders:
+        folder.mkdir()
+        for path in sorted((scenes / folder.name).iterdir())[:3]:
+            shutil.copy(path, folder)
     settings = Settings(n_segments=40)
-    run = segvote.annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
-    found = segvote.doctor(scenes / "with", scenes / "without", settings, n_jobs=1).to_dict()["confidence"]
+    run = segvote.annotate(*folders, tmp_path / "run", settings, n_jobs=1)
+    found = segvote.doctor(*folders, settings, n_jobs=1).to_dict()["confidence"]
     assert run.settings.feature_options
     assert found == {name: run.confidence[name] for name in found}

@@ -32,7 +32,7 @@ def list_readme_commands() -> tuple[list[str], list[str]]:
 
 def make_folders(folder: Path) -> None:
     """The folders that the commands of README name."""
-    write_scenes(folder, make_scenes(n_with=12, n_without=12, size=(240, 180), object_area=(0.08, 0.16)))
+    write_scenes(folder, make_scenes(n_with=6, n_without=6, size=(160, 120), object_area=(0.08, 0.16)))
     (folder / "with").rename(folder / "WITH")
     (folder / "without").rename(folder / "WITHOUT")
     shutil.copytree(folder / "WITH", folder / "NEW")

@@ -74,13 +74,14 @@ def test_drawn_videos_keep_their_key_frames(table):
 
 
 def test_points_are_measured_once_and_shared_at_level_zero(scenes, tmp_path, monkeypatch):
-    monkeypatch.setitem(STRESSES, "images", replace(STRESSES["images"], levels=(3, 100)))
+    for kind, levels in (("images", (3, 100)), ("misfiled", (0.0, 0.3)), ("labels", (0.0, 0.3))):
+        monkeypatch.setitem(STRESSES, kind, replace(STRESSES[kind], levels=levels))
     folders, combinations = (scenes / "with", scenes / "without"), list_combinations(("ekde", "negmin"), ("color",))
     truth, out = list_truth(scenes / "masks"), tmp_path / "out"
     experiment = Experiment(folders, truth, out, combinations, QUICK, resources=ALONE)
     points = measure_stress(experiment, n_draws=1)
     counts = [sum(one.kind == kind for one in points) for kind in STRESSES]
-    assert counts == [2, 10, 10]  # there are no hundred images
+    assert counts == [2, 4, 4]  # there are no hundred images
     whole = {one.voter: one for one in points if one.kind == "misfiled" and not one.level}
     result = compare_combinations(experiment).find("negmin", "color")
     assert whole["negmin"].miou == pytest.approx(result.measure_ious().mean())

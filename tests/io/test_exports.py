@@ -15,7 +15,7 @@ from mask_examples import MASKS
 from PIL import Image
 from pycocotools.coco import COCO
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, UnknownNameError
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions, Split, list_parts, place_image
 from segvote.io.exports.coco import write_coco_file
@@ -113,12 +113,22 @@ def test_labels_outside_the_list_are_refused(tmp_path, format_):
         ({"labels": ("a", "a")}, "labels must be different"),
         ({"labels": ("",)}, "labels must be different"),
         ({"val_share": 1.0}, "share for validation"),
-        ({"images": "move"}, "link, copy, none"),
     ],
 )
 def test_wrong_options_are_refused(options, reason):
     with pytest.raises(BadInputError, match=reason):
         make_options(**options)
+
+
+def test_an_unknown_choice_of_images_names_the_known_ones():
+    with pytest.raises(UnknownNameError, match="link, copy, none"):
+        make_options(images="move")
+
+
+@pytest.mark.parametrize("unsure", [-0.1, 1.5])
+def test_an_unsure_band_is_a_share(unsure):
+    with pytest.raises(BadInputError, match="0 to 1"):
+        make_options(unsure=unsure)
 
 
 def test_instances_are_connected_regions_above_a_size():

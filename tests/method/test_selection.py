@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 from made_tables import hold, label, make_scene
 
-from segvote.selection import apply_labels, make_selection
+from segvote.selection import apply_labels, join_finished, make_selection, make_unknown_labels
 
 
 def test_the_slice_of_an_image_has_its_arrays():
@@ -35,3 +35,13 @@ def test_a_selection_of_one_image_has_one_threshold():
 def test_user_labels_hold_in_a_selection():
     labels = label(4, objects=[0], background=[3])
     assert apply_labels(np.array([False, True, False, True]), labels).tolist() == [True, True, False, False]
+
+
+def test_segments_of_finished_images_are_labelled_by_their_share():
+    joined = join_finished(make_unknown_labels(4), np.array([0.0, 0.5, 0.51, np.nan]))
+    assert joined.tolist() == [0, 0, 1, -1] and joined.dtype == np.int8
+
+
+def test_labels_of_other_images_stay_beside_finished_ones():
+    labels = np.array([1, 0, -1, 1], dtype=np.int8)
+    assert join_finished(labels, np.array([np.nan, np.nan, np.nan, 0.0])).tolist() == [1, 0, -1, 0]

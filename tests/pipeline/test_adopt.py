@@ -16,11 +16,9 @@ QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_ne
 
 
 @pytest.fixture
-def cleared(scenes, tmp_path):
+def cleared(own_run):
     """A run on images that a test may change; the first image was painted as background."""
-    for name in ("with", "without"):
-        shutil.copytree(scenes / name, tmp_path / name)
-    run = segvote.annotate(tmp_path / "with", tmp_path / "without", tmp_path / "run", QUICK, n_jobs=1)
+    run = own_run
     assert run.read_mask(0).any()
     bag = run.bags[0]
     everything = str(encode_rle(np.ones((bag.height, bag.width), bool))["counts"])

@@ -164,19 +164,19 @@ def test_the_run_of_a_class_predicts(class_runs, class_root, tmp_path):
         predict(class_runs.folder.path, class_root, tmp_path / "other")
 
 
-def test_pixels_painted_in_one_class_are_exact_in_the_index_mask(own_root, tmp_path):
+def test_pixels_painted_in_one_class_are_exact_in_the_index_mask(class_root, runs_copy):
     """Painted red on an image of blue, half of it over the blue object: red wins what was painted."""
-    found = annotate_classes(own_root, tmp_path / "out", QUICK, n_jobs=1)
+    found = ClassRuns(runs_copy)
     index = next(number for number, image in enumerate(found.images) if image.classes == ["blue"])
-    red, numbers = Run(tmp_path / "out/classes/red"), {name: n for n, name in enumerate(found.names, 1)}
-    blue = Run(tmp_path / "out/classes/blue").read_mask(index)
+    red, numbers = Run(runs_copy / "classes/red"), {name: n for n, name in enumerate(found.names, 1)}
+    blue = Run(runs_copy / "classes/blue").read_mask(index)
     row, column = np.argwhere(blue).mean(axis=0).astype(int)
     painted = np.zeros(blue.shape, dtype=bool)
     painted[row - 3 : row + 4, max(0, column - 40) : column] = True
     record = red.bags[index]
     with closing(CorrectionLog(red.folder.corrections_path)) as log:
         log.append(Action("paint", record.digest, record.name, 1, *painted.shape, str(encode_rle(painted)["counts"])))
-    again = annotate_classes(own_root, tmp_path / "out", QUICK, n_jobs=1)
+    again = annotate_classes(class_root, runs_copy, QUICK, n_jobs=1)
     mask = again.read_mask(index)
     assert (mask[painted] == numbers["red"]).all()
     assert (mask[blue & ~painted] == numbers["blue"]).any()

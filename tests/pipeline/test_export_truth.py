@@ -21,13 +21,6 @@ from calling import call
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
 
-@pytest.fixture
-def own_run(scenes, tmp_path):
-    for name in ("with", "without"):
-        shutil.copytree(scenes / name, tmp_path / name)
-    return segvote.annotate(tmp_path / "with", tmp_path / "without", tmp_path / "run", QUICK, n_jobs=1)
-
-
 def mirror(path):
     with Image.open(path) as image:
         mirrored = ImageOps.mirror(image)

@@ -8,7 +8,7 @@ import pytest
 import tifffile
 
 from segvote import annotate, export, predict
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, UnknownNameError
 from segvote.inputs.bags import list_bags
 from segvote.io.images import read_image
 from segvote.pipeline.opening import reopen
@@ -86,7 +86,7 @@ def test_pages_and_window_decide_the_result_and_its_key(stacks):
 
 @pytest.mark.parametrize("wrong", [{"pages": "last"}, {"window": "wide"}])
 def test_a_wrong_choice_is_refused_before_anything_is_read(stacks, wrong):
-    with pytest.raises(BadInputError, match=next(iter(wrong))):
+    with pytest.raises(UnknownNameError, match=next(iter(wrong))):
         list_bags(stacks / "with", stacks / "without", replace(QUICK, **wrong))
 
 

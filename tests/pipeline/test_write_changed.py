@@ -1,13 +1,11 @@
 """Pictures that changed or vanished since they were segmented are named; the other masks are written."""
 
 import contextlib
-import shutil
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from segvote import annotate
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.imports import read_any
 from segvote.pipeline.corrected_vote import vote
@@ -15,16 +13,6 @@ from segvote.pipeline.opening import reopen
 from segvote.review.finishing import export_run
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
-from segvote.settings import Settings
-
-
-@pytest.fixture
-def own_run(scenes, tmp_path):
-    """A run on images that a test may change."""
-    for name in ("with", "without"):
-        shutil.copytree(scenes / name, tmp_path / name)
-    settings = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
-    return annotate(tmp_path / "with", tmp_path / "without", tmp_path / "run", settings, n_jobs=1)
 
 
 def click(run, bag):

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
+# The last two: a process fewer, and no pages of the address bar, one process more for each window.
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"),
+    *("--in-process-gpu", "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,OmniboxPopup"),
+]
 NEEDS_CHROMIUM = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 NEEDS_BROWSER = [pytest.mark.browser, NEEDS_CHROMIUM]
 PATIENCE = 180_000  # milliseconds; a busy machine is slow, not wrong

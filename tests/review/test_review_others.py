@@ -143,7 +143,7 @@ def test_an_image_corrected_elsewhere_is_opened(engine, copied, other):
 
     record = copied.all_bags[other]
     with closing(CorrectionLog(copied.folder.corrections_path)) as log:
-        log.append(make_mask_action("look", record, 1, copied.read_mask(other)))
+        log.append(make_mask_action("accept", record, 1, copied.read_mask(other)))
     engine.board.catch_up()
     assert engine.run.bags[-1].name == record.name and engine.board.snapshot.accepted[-1]
     assert Engine(copied).run.bags[-1].name == record.name
@@ -188,7 +188,7 @@ def test_commands_vote_with_saved_corrections_of_others(copied, other):
     record, mask = copied.all_bags[other], np.zeros((120, 160), dtype=bool)
     mask[:40, :40] = True
     with closing(CorrectionLog(copied.folder.corrections_path)) as log:
-        log.append(make_mask_action("look", record, 1, mask))
+        log.append(make_mask_action("accept", record, 1, mask))
     current = segvote.load_run(copied.folder.path)
     number = current.find(record.name)
     assert len(current) == N_VOTERS + 1 and np.array_equal(current.read_mask(number), mask)

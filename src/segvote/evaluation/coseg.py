@@ -75,7 +75,7 @@ def measure_class(name: str, pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> 
     """P and J of pairs of a mask (h, w) bool and its truth (h, w) uint8; ignored pixels are left out."""
     right, overlaps = [], []
     for mask, truth in pairs:
-        mask = resize_labels(mask, truth.shape)  # type: ignore[arg-type]
+        mask = resize_labels(mask, truth.shape)
         known = truth != IGNORE
         right.append(float((mask == (truth == OBJECT))[known].mean()))
         if (truth == OBJECT).any():

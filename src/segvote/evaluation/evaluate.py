@@ -249,7 +249,7 @@ def _measure_image(run: Run, index: int, read: TruthReader, divisions: Divisions
         return ImageResult(name, measure_box_overlap(mask, boxes), limit), counted
     instances = label_instances(mask, divisions.get((name, run.settings.label), ()), run.drawing.objects)
     scores = score_objects(run, index, instances) - run.all_bags[index].threshold
-    mask, instances = (resize_labels(one, truth.mask.shape) for one in (mask, instances))  # type: ignore[arg-type]
+    mask, instances = (resize_labels(one, truth.mask.shape) for one in (mask, instances))
     result = ImageResult(
         name,
         measure_iou(mask, truth.mask),
@@ -270,7 +270,7 @@ def _measure_video(run: Run, index: int, frames: Mapping[str, TruthReader]) -> t
         truth = read().mask
         assert truth is not None
         mask = read_mask(run.folder.mask_path(f"{bag.stem}/{stem}")) == 255
-        mask = resize_labels(mask, truth.shape)  # type: ignore[arg-type]
+        mask = resize_labels(mask, truth.shape)
         is_object, is_visible = split_truth(truth)
         ious.append(measure_iou(mask, truth))
         common += int((mask & is_object).sum())

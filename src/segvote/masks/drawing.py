@@ -106,5 +106,5 @@ def apply_user_labels(mask: np.ndarray, labels: np.ndarray, user_labels: np.ndar
     """The mask (h, w) bool with the user labels (n_segments,) of the segments of a label map (h', w')."""
     if (user_labels < 0).all():
         return mask
-    known = user_labels.take(resize_labels(labels, mask.shape))  # type: ignore[arg-type]
+    known = user_labels.take(resize_labels(labels, mask.shape))
     return np.where(known >= 0, known == 1, mask)

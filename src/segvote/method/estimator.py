@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import ClassifierTags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,11 +17,12 @@ from segvote.method.graph import search_graph
 from segvote.method.hypotheses import VoteParams
 from segvote.method.inputs import check_parameters, encode_labels, label_images, number_images
 from segvote.method.table import Geometry, make_table
+from segvote.method.tags import BagLabelled
 from segvote.method.vote import Explanation, Vote, explain_vote
 from segvote.method.whole_vote import vote_and_judge
 
 
-class SegmentAnnotator(BaseEstimator):
+class SegmentAnnotator(BagLabelled, BaseEstimator):
     """Find the object that some images contain and others do not.
 
     Parameters
@@ -98,13 +98,6 @@ class SegmentAnnotator(BaseEstimator):
         self.decision = decision
         self.allow_empty = allow_empty
         self.pos_label = pos_label
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        # Not a classifier of segments, whose labels are unknown; but `y` has two classes only.
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
     def fit(
         self,

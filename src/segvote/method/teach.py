@@ -19,7 +19,7 @@ from segvote.method.scorer import Scorer, blend_scorers
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, decide_vote, fit_scorer, revote
 from segvote.method.walk import walk_from_labels
-from segvote.selection import apply_labels
+from segvote.selection import apply_labels, join_finished
 
 # Exponent of the ratio of self-consistencies by which a restart counts.
 RESTART_EXPONENT = 2
@@ -46,8 +46,8 @@ def teach(base: Vote, finished: np.ndarray, user_labels: np.ndarray | None = Non
     user_labels : (n_segments,), optional
         Labels of single segments of other images: -1 unknown, 0 background, 1 object.
     """
-    labels = np.where(np.isnan(finished), check_user_labels(user_labels, len(base.table)), finished > 0.5)
-    electorate = replace(base.electorate, user_labels=labels.astype(np.int8))
+    labels = join_finished(check_user_labels(user_labels, len(base.table)), finished)
+    electorate = replace(base.electorate, user_labels=labels)
     scorer, evidence = fit_taught(electorate, base.scorer, base.selection.selected, finished)
     return decide_vote(electorate, scorer, evidence, base.diagnostics)
 

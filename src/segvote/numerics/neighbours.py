@@ -156,6 +156,8 @@ def _search_candidates(queries: np.ndarray, voters: np.ndarray, n_candidates: in
 
     if n_candidates == len(voters):
         return np.broadcast_to(np.arange(n_candidates), (len(queries), n_candidates))
+    # Of few queries, such as the segments of one image, faiss multiplies no matrices, which takes eight times as long.
+    faiss.cvar.distance_compute_blas_threshold = 1
     return faiss.knn(queries, voters, n_candidates)[1]
 
 

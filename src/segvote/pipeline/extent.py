@@ -26,7 +26,7 @@ from segvote.run.model_file import write_model_extent
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.selection import DEFAULT_EXTENT, Selection, make_unknown_labels
+from segvote.selection import DEFAULT_EXTENT, Selection, join_finished, make_unknown_labels
 from segvote.types import WITH
 
 
@@ -169,6 +169,6 @@ def _select(run: Run, bags: list[Bag], corrections: Corrections) -> Selection:
     user_labels, _, finished = label_segments(run.folder, bags, corrections)
     if finished is not None:
         clicked = make_unknown_labels(len(finished)) if user_labels is None else user_labels
-        user_labels = np.where(np.isnan(finished), clicked, finished > 0.5).astype(np.int8)
+        user_labels = join_finished(clicked, finished)
     chosen = corrections.list_extents([bag.digest for bag in run.bags], run.settings.extent)
     return read_selection(run, chosen, user_labels)

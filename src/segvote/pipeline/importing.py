@@ -165,5 +165,5 @@ def _choose_label(path: Path | str, label: str | None, own: str) -> str:
 def _measure_shares(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(n_segments,) share of each segment's pixels that lie in the mask."""
     flat = labels.ravel()
-    inside = resize_labels(mask, labels.shape).ravel()  # type: ignore[arg-type]
+    inside = resize_labels(mask, labels.shape).ravel()
     return np.bincount(flat, weights=inside) / np.bincount(flat)

@@ -125,7 +125,7 @@ def _segment_item(
 ) -> tuple[dict[str, np.ndarray], Superpixels | None]:
     """As for a bag of a run: *with* images get masks, so their superpixels are computed along with the segments."""
     image, is_positive = item
-    return segment_image(settings, image, image.shape[:2], is_positive)  # type: ignore[arg-type]
+    return segment_image(settings, image, image.shape[:2], is_positive)
 
 
 def _extract_item(look: Settings, extractor: FeatureExtractor, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

@@ -50,7 +50,7 @@ def divide_parts(
 def score_objects(run: Run, index: int, instances: np.ndarray) -> np.ndarray:
     """(n_objects,) mean score of the segments of an image in the pixels of each object (h, w), from 1."""
     scores = run.read_scores(index)
-    labels = resize_labels(run.read_segments(index)["labels"], instances.shape)  # type: ignore[arg-type]
+    labels = resize_labels(run.read_segments(index)["labels"], instances.shape)
     summed = np.bincount(instances.ravel(), weights=scores.take(labels).ravel())
     return summed[1:] / np.maximum(np.bincount(instances.ravel())[1:], 1)
 

@@ -89,7 +89,7 @@ class Predictor:
     def judge(self, image: np.ndarray) -> tuple[Choice, np.ndarray]:
         """Predict one image, (h, w, 3) uint8 as displayed: the choice, and the mask (h, w) bool."""
         model, settings = self.model, self.model.settings
-        geometry, _ = segment_image(settings, image, image.shape[:2])  # type: ignore[arg-type]
+        geometry, _ = segment_image(settings, image, image.shape[:2])
         features = extract_image(settings, model.extractor, image, geometry["labels"])
         table, _ = build_table([features], [geometry], None, model.extractor, settings, model.standardiser)
         (choice,) = self.choose(table)

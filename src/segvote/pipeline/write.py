@@ -205,7 +205,7 @@ class MaskWriter:
         labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
         mask = draw_task(self.run, task, labels, self.drawing)
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
-        degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
+        degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)
         write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
         return self._measure(mask, task.divisions)
 

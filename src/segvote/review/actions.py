@@ -100,7 +100,7 @@ class Actions:
         with contextlib.suppress(BusyRunError):  # before the first vote nothing can be offered
             selections, chosen = self._list_selections(), self.board.corrections.alternative
             if action.value == 1 and chosen < len(selections):
-                snapshot, segments = self.board.snapshot, labels[resize_labels(pixels, labels.shape)]  # type: ignore[arg-type]
+                snapshot, segments = self.board.snapshot, labels[resize_labels(pixels, labels.shape)]
                 part = snapshot.get_slice(bag)
                 offer = find_offer(selections[:, part], snapshot.selected[part], chosen, segments)
         number = self._append(action)

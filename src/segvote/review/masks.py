@@ -50,7 +50,7 @@ def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
     for bag in np.flatnonzero(snapshot.positive & (run.drawing.way == "regions")):
         labels = run.read_segments(int(bag))["labels"]
         try:
-            mask = resize_labels(run.read_mask(int(bag)), labels.shape)  # type: ignore[arg-type]
+            mask = resize_labels(run.read_mask(int(bag)), labels.shape)
         except (SegvoteError, OSError):
             continue
         decided = snapshot.selected[snapshot.get_slice(int(bag))][labels]

@@ -66,14 +66,14 @@ class Pictures:
     def draw_outline(self, bag: int, selected: np.ndarray) -> bytes:
         """JPEG of a small picture with selected segments (n_segments,) bool outlined."""
         picture = self._read(bag, THUMB_SIZE)
-        labels = resize_labels(self.run.read_segments(bag)["labels"], picture.shape[:2])  # type: ignore[arg-type]
+        labels = resize_labels(self.run.read_segments(bag)["labels"], picture.shape[:2])
         return encode_jpeg(outline_segments(picture, labels, selected), 80)
 
     def draw_stored(self, run: Run, number: int) -> bytes:
         """JPEG of a small picture of an image of the run, by its number there, with its mask in the run folder."""
         with self._decoding:
             picture = resize_image(run.read_image(number), THUMB_SIZE)
-        mask = resize_labels(run.read_mask(number), picture.shape[:2])  # type: ignore[arg-type]
+        mask = resize_labels(run.read_mask(number), picture.shape[:2])
         return encode_jpeg(blend_mask(picture, mask), 80)
 
     def _draw_crop(self, bag: int, segment: int) -> np.ndarray:
@@ -106,7 +106,7 @@ class Frames:
         """Numbers of the frames of a video; none for an image."""
         if not self.run.bags[bag].n_frames:
             return []
-        return self.run.read_segments(bag)["frame_indices"].tolist()  # type: ignore[no-any-return]
+        return self.run.read_segments(bag)["frame_indices"].tolist()
 
     def find_poster(self, bag: int) -> int:
         """Number of the frame that stands for a video; -1 for an image."""

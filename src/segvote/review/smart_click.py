@@ -25,7 +25,7 @@ def find_region(graph: Superpixels, mask: np.ndarray, heat: np.ndarray, point: n
     """
     labels = graph.labels
     start = labels[_scale_place(point, mask.shape, labels.shape)]
-    small = resize_labels(mask, labels.shape)  # type: ignore[arg-type]
+    small = resize_labels(mask, labels.shape)
     covered = np.bincount(labels.ravel(), weights=small.ravel(), minlength=len(graph.areas)) > 0.5 * graph.areas
     order, contrasts = list_nested(graph, int(start), covered == covered[start], _find_limit(graph, int(start), small))
     agreement = heat[graph.segments] if value == 1 else 1 - heat[graph.segments]
@@ -33,7 +33,7 @@ def find_region(graph: Superpixels, mask: np.ndarray, heat: np.ndarray, point: n
     best = np.argmax(contrasts * np.cumsum(areas * agreement[order]) / np.cumsum(areas))
     chosen = np.zeros(len(graph.areas), dtype=bool)
     chosen[order[: best + 1]] = True
-    return chosen[resize_labels(labels, mask.shape)]  # type: ignore[arg-type, no-any-return]
+    return chosen[resize_labels(labels, mask.shape)]
 
 
 def _scale_place(point: np.ndarray, size: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.review.places import Places
+from segvote.selection import make_unknown_labels
 
 # A score may drift by this share of the run's range before it is sent to the page again.
 QUIET = 1e-4
@@ -142,7 +143,7 @@ def make_snapshot(
         areas=areas,
         scores=scores,
         selected=selected,
-        user_labels=np.full(len(scores), -1, dtype=np.int8),
+        user_labels=make_unknown_labels(len(scores)),
         thresholds=thresholds,
         positive=positive,
         moved=false,

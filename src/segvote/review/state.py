@@ -18,6 +18,7 @@ from segvote.review.snapshot import Snapshot, UserInput, make_snapshot
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, History
 from segvote.run.run import Run
+from segvote.selection import make_unknown_labels
 from segvote.types import WITH
 
 # Pixels, at the size of the segments, of the canvases that are kept, so that one more stroke on an image is not laid
@@ -64,7 +65,7 @@ class StateReader:
         # Of the corrections that were read last: labels, painted shares and `finished` of segments, `painted` of bags.
         self._last = Corrections()
         self._labels: tuple[np.ndarray, ...] = (
-            np.full(n_segments, -1, dtype=np.int8),
+            make_unknown_labels(n_segments),
             np.zeros(n_segments),
             np.full(n_segments, np.nan),
             np.zeros(len(run), dtype=np.int64),

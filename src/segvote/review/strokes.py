@@ -16,6 +16,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.polygons import rasterise, trace_polygons
 from segvote.io.images import resize_labels
+from segvote.registry import check_known
 
 Points = Sequence[float] | np.ndarray  # x and y in turn
 TOOLS = ("brush", "fill", "polygon", "smart")
@@ -44,8 +45,7 @@ class Stroke:
 
 def check_stroke(tool: str, points: Points, radius: float = 0.5) -> Stroke:
     """A stroke from untrusted values."""
-    if tool not in TOOLS:
-        raise BadInputError(f"expected a tool of {', '.join(TOOLS)}; got {tool!r:.40}")
+    check_known(tool, TOOLS, "tool")
     numbers = np.array(points, dtype=np.float64).ravel()
     if not 2 <= len(numbers) <= 2 * MAX_POINTS or len(numbers) % 2:
         raise BadInputError(f"expected x and y of 1 to {MAX_POINTS} points; got {len(numbers)} numbers")
@@ -118,7 +118,7 @@ def _fill(point: np.ndarray, mask: np.ndarray, value: int) -> np.ndarray:
     if mask[y, x] == value:
         raise BadInputError(f"this part is {'object' if value else 'background'} already; nothing to change")
     _, parts = cv2.connectedComponents((mask == mask[y, x]).astype(np.uint8), connectivity=4)
-    return parts == parts[y, x]  # type: ignore[no-any-return]
+    return parts == parts[y, x]
 
 
 def trace_outline(mask: np.ndarray, point: Stroke) -> np.ndarray:
@@ -134,11 +134,11 @@ def snap_to_superpixels(pixels: np.ndarray, stroke: Stroke, superpixels: np.ndar
 
     The pixels themselves where there is none. `superpixels` are labels 0 .. n-1 of any size.
     """
-    labels = resize_labels(superpixels, pixels.shape).astype(np.int64)  # type: ignore[arg-type]
+    labels = resize_labels(superpixels, pixels.shape).astype(np.int64)
     areas = np.bincount(labels.ravel())
     chosen = np.bincount(labels.ravel(), weights=pixels.ravel(), minlength=len(areas)) >= SNAPPED * areas
     if stroke.tool == "brush":
-        centre = _brush(Stroke("brush", stroke.points, 0.5), pixels.shape)  # type: ignore[arg-type]
+        centre = _brush(Stroke("brush", stroke.points, 0.5), pixels.shape)
         chosen[np.unique(labels[centre])] = True
     chosen &= areas > 0
     return chosen[labels] if chosen.any() else pixels

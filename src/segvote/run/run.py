@@ -157,10 +157,10 @@ class Run:
     def find_any(self, name: str) -> int:
         """Number of a bag, whether it voted or was predicted, by its name, its file name, or its stem."""
         exact = [index for index, bag in enumerate(self.all_bags) if name == bag.name]
-        found = exact or [index for index, bag in enumerate(self.all_bags) if name in _list_spellings(bag)]
-        if len(found) != 1:
-            raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
-        return found[0]
+        numbers = exact or [index for index, bag in enumerate(self.all_bags) if name in _list_spellings(bag)]
+        if len(numbers) != 1:
+            raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(numbers)} of them")
+        return numbers[0]
 
     def read_scores(self, index: int) -> np.ndarray:
         """(n_segments,) scores of a bag; those of a bag that did not vote are by the model."""

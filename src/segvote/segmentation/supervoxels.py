@@ -173,7 +173,7 @@ def measure_chi_square(histograms: np.ndarray, sizes: np.ndarray, edges: np.ndar
     shares = (histograms / sizes[:, None]).astype(np.float32)
     first, second = shares[edges[0]], shares[edges[1]]
     distances = ((first - second) ** 2 / np.maximum(first + second, 1e-12)).sum(axis=1) / 6
-    return distances.astype(np.float64)  # type: ignore[no-any-return]
+    return distances.astype(np.float64)
 
 
 def _give_numbers(groups: np.ndarray, frozen: np.ndarray, n_given: int) -> np.ndarray:

@@ -8,17 +8,17 @@ the threshold and gives `predict`, `predict_proba` and `explain` their common me
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
-from sklearn.utils import ClassifierTags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
 from segvote.method.inputs import encode_labels
+from segvote.method.tags import BagLabelled
 from segvote.method.vote import Explanation, group_by_bag
 from segvote.numerics import Neighbours, otsu_threshold
 from segvote.selection import make_unknown_labels
@@ -32,7 +32,7 @@ NO_BAG = -1
 Votes = tuple[np.ndarray, np.ndarray, float]
 
 
-class BaseVoter(BaseEstimator):
+class BaseVoter(BagLabelled, BaseEstimator):
     """Base of all voters.
 
     Attributes
@@ -57,13 +57,6 @@ class BaseVoter(BaseEstimator):
 
     # For scikit-learn's metadata routing.
     __metadata_request__fit = {"bags": True, "prior": True, "user_labels": True, "neighbours": True}  # noqa: RUF012
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        # The labels of segments are unknown, so that this is no classifier of them; but it takes two labels only.
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
     def fit(
         self,

@@ -75,7 +75,7 @@ def measure_flow(image: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def look_up(values: np.ndarray, places: np.ndarray, interpolation: int = cv2.INTER_LINEAR) -> np.ndarray:
     """(h, w) or (h, w, c) values at places (h, w, 2); those beyond the border have the border's."""
-    return cv2.remap(values, places, None, interpolation, borderMode=cv2.BORDER_REPLICATE)  # type: ignore[call-overload, no-any-return]
+    return cv2.remap(values, places, None, interpolation, borderMode=cv2.BORDER_REPLICATE)  # type: ignore[call-overload]
 
 
 def is_nearer(earlier: Track, later: Track, share: float) -> bool:
@@ -92,7 +92,7 @@ def blend(earlier: Track, later: Track, before: np.ndarray, after: np.ndarray, s
     Tracks lead from the frame to each of the two; `share` is how far it lies from the one to the other, in (0, 1).
     """
     first, second = (1 - share) * earlier.trust, share * later.trust
-    return (first * earlier.carry(before) + second * later.carry(after)) / (first + second)  # type: ignore[no-any-return]
+    return (first * earlier.carry(before) + second * later.carry(after)) / (first + second)
 
 
 def measure_flicker(mask: np.ndarray, carried: np.ndarray) -> float:

@@ -142,7 +142,7 @@ def draw_video(
         mask = _draw(one, steadied, user_labels, along_superpixels)
         if one.step is not None:
             flicker = measure_flicker(mask, carried > 0)
-        yield DrawnFrame(one.frame, resize_labels(mask, one.frame.image.shape[:2]), one.heat, flicker)  # type: ignore[arg-type]
+        yield DrawnFrame(one.frame, resize_labels(mask, one.frame.image.shape[:2]), one.heat, flicker)
 
 
 def _draw(one: CarriedFrame, heat: np.ndarray, user_labels: np.ndarray, along_superpixels: bool) -> np.ndarray:

@@ -73,7 +73,7 @@ class _FrameReader:
 
     def read(self) -> Iterator[np.ndarray]:
         for frame in read_ahead(read_frames(self.path, self.indices)):
-            self.shape = frame.image.shape[:2]  # type: ignore[assignment]
+            self.shape = frame.image.shape[:2]
             yield resize_image(frame.image, self.size)
 
 
@@ -126,7 +126,7 @@ def decide_tubes(table: SegmentTable, selection: Selection, tubes: np.ndarray) -
 def average_tubes(values: np.ndarray, areas: np.ndarray, tubes: np.ndarray) -> np.ndarray:
     """(n_segments,) mean by area over the slices of each one's tube, by its number."""
     sums, totals = (np.bincount(tubes, weights=one) for one in (areas * values, areas))
-    return sums[tubes] / totals[tubes]  # type: ignore[no-any-return]
+    return sums[tubes] / totals[tubes]
 
 
 def _share_labels(labels: np.ndarray, tubes: np.ndarray) -> np.ndarray:

@@ -107,7 +107,7 @@ def _write_poster(run: RunFolder, video: str, drawn: DrawnFrame) -> None:
 
 def measure_moment(drawn: DrawnFrame) -> Moment:
     """The moment of a frame."""
-    mask = resize_labels(drawn.mask, drawn.heat.shape)  # type: ignore[arg-type]
+    mask = resize_labels(drawn.mask, drawn.heat.shape)
     heat = drawn.heat[mask].mean() if mask.any() else drawn.heat.max()
     area = np.count_nonzero(drawn.mask) / drawn.mask.size
     return Moment(round(drawn.frame.time, 4), round(area, 6), round(float(heat), 4), round(drawn.flicker, 4))

@@ -57,7 +57,7 @@ def open_server(run: Run | ClassRuns, port: int = 0) -> Iterator[tuple[Any, sock
     with _listen(port) as listener:
         app, token, sessions = make_guarded_app(run)
 
-        class Server(uvicorn.Server):  # type: ignore[misc, name-defined]
+        class Server(uvicorn.Server):  # type: ignore[name-defined]
             """Lets the open event streams end by themselves before it closes the connections."""
 
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
