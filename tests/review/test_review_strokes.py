@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, UnknownNameError
 from segvote.review.strokes import Stroke, check_stroke, draw_stroke, snap_to_superpixels, trace_outline
 
 EMPTY = np.zeros((20, 30), dtype=bool)
@@ -76,7 +76,6 @@ def test_a_snapped_stroke_is_made_of_whole_superpixels():
 @pytest.mark.parametrize(
     ("tool", "points", "radius"),
     [
-        ("pencil", [1, 1], 1.0),
         ("brush", [], 1.0),
         ("brush", [1], 1.0),
         ("brush", [float("nan"), 1], 1.0),
@@ -90,3 +89,8 @@ def test_a_snapped_stroke_is_made_of_whole_superpixels():
 def test_what_is_no_stroke_is_refused(tool, points, radius):
     with pytest.raises(BadInputError):
         check_stroke(tool, points, radius)
+
+
+def test_an_unknown_tool_is_refused_with_the_known_ones():
+    with pytest.raises(UnknownNameError, match="brush, fill, polygon, smart"):
+        check_stroke("pencil", [1, 1])
