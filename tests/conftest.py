@@ -9,7 +9,6 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 
 import inspect
-import json
 import re
 import shutil
 import sys
@@ -17,10 +16,13 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from msgspec.structs import replace
 
 from segvote import annotate
 from segvote.datasets import make_scenes, write_scenes
+from segvote.run.record import Inputs
 from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
 from segvote.settings import Settings
 
 # No test judges by the clock, hypothesis neither.
@@ -81,12 +83,10 @@ def own_run(finished_run, scenes, tmp_path):
     """A copy of the finished run, on copies of the images: a test may change all of them."""
     for name in ("with", "without"):
         shutil.copytree(scenes / name, tmp_path / name)
-    folder = shutil.copytree(finished_run.folder.path, tmp_path / "run")
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    for name in ("with", "without"):
-        record["inputs"] |= {name: str(tmp_path / name), f"near_{name}": f"../{name}"}
-    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    return Run(folder)
+    folder = RunFolder(shutil.copytree(finished_run.folder.path, tmp_path / "run"))
+    inputs = Inputs(str(tmp_path / "with"), str(tmp_path / "without"))
+    folder.write_record(replace(folder.read_record(), inputs=inputs))
+    return Run(folder.path)
 
 
 @pytest.fixture(scope="session")
