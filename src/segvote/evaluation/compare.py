@@ -25,7 +25,6 @@ from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.rules import RULES, decide_by_rules
 from segvote.evaluation.segments import CountedTruth, count_image, count_video, find_run_truth, measure_limit
 from segvote.evaluation.truth import TruthReader
-from segvote.io.arrays import read_arrays
 from segvote.io.tables import convert_record, read_json, write_json
 from segvote.masks import scale_heat
 from segvote.method.table import SegmentTable
@@ -36,6 +35,7 @@ from segvote.pipeline.opening import RunInputs, reopen
 from segvote.pipeline.vote import hold_vote
 from segvote.pipeline.workers import Resources
 from segvote.registry import check_known
+from segvote.run.features import read_features
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.settings import COARSE, Settings
@@ -154,7 +154,7 @@ def scale_table(run: Run, opened: RunInputs, has_lengths: bool) -> SegmentTable:
     standardiser = replace(opened.standardiser, has_lengths=has_lengths)
     X = np.empty_like(table.X)
     for index, bag in enumerate(run.bags):
-        X[run.get_slice(index)] = standardiser.apply(read_arrays(run.folder.features_path(bag.features))["features"])
+        X[run.get_slice(index)] = standardiser.apply(read_features(run.folder.features_path(bag.features)))
     return replace(table, X=X)
 
 

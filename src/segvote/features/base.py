@@ -22,6 +22,9 @@ class FeatureExtractor(ABC):
     # Whether channels are standardised over all segments of a run before each block is L2-normalised: for all blocks,
     # or one value for each.
     standardise: bool | tuple[bool, ...] = True
+    # Whether values are rounded to 16 bits, which halves a run folder: where the values of a channel differ by much
+    # more than a thousandth of their size.
+    is_rounded: bool = False
     needs_fit: bool = False  # whether `fit` must see the run's images before `extract`
 
     @property
@@ -53,13 +56,21 @@ class FeatureExtractor(ABC):
             raise DamagedFileError(f"{type(self).__name__} learns nothing, yet a state was stored: {', '.join(state)}")
 
 
-def check_outputs(features: np.ndarray, image: str, name: str) -> np.ndarray:
-    """Features (n_segments, n_dims) as float32; an error where a user's network gives NaN or infinity."""
+def check_outputs(features: np.ndarray, image: str, name: str, is_rounded: bool = False) -> np.ndarray:
+    """Features (n_segments, n_dims) as float32; an error where a user's network gives NaN or infinity.
+
+    Rounded ones are numbers of 16 bits, unless one is too large for these.
+    """
     with np.errstate(over="ignore"):
         values = features.astype(np.float32)
     if not np.isfinite(values).all():
         raise BadInputError(f"{image}: the features {name} of it are not finite numbers; check that network")
-    return values
+    return values.astype(np.float16).astype(np.float32) if is_rounded and fits_half(values) else values
+
+
+def fits_half(values: np.ndarray) -> bool:
+    """Whether no value is too large for a number of 16 bits."""
+    return bool(np.abs(values).max(initial=0) <= np.finfo(np.float16).max)
 
 
 class JoinedFeatures(FeatureExtractor):
@@ -69,6 +80,7 @@ class JoinedFeatures(FeatureExtractor):
         self.parts = tuple(parts)
         self.blocks = tuple(size for part in self.parts for size in part.blocks)
         self.standardise = tuple(bool(part.standardise) for part in self.parts for _ in part.blocks)
+        self.is_rounded = all(part.is_rounded for part in self.parts)
         self.needs_fit = any(part.needs_fit for part in self.parts)
 
     def fit(self, images: Iterable[np.ndarray], rng: np.random.Generator) -> Self:

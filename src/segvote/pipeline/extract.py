@@ -19,6 +19,7 @@ from segvote.masks import Superpixels
 from segvote.numerics.pixels import convert_to_lab
 from segvote.pipeline.superpixels import N_SUPERPIXELS, SUPERPIXEL_SEGMENTER, measure_superpixels, store_superpixels
 from segvote.pipeline.video.extract import VIDEO_VERSION, extract_video, is_whole
+from segvote.run.features import write_features
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.hierarchy import crop_segmentation
@@ -28,7 +29,7 @@ from segvote.types import WITH, Segmentation
 
 # Raised when the way segments or features are computed changes: old files are then not used.
 SEGMENTS_VERSION = 4
-FEATURES_VERSION = 2
+FEATURES_VERSION = 3
 
 # From a size to an image (h, w, 3) uint8 that can be scaled down to that longest side, and the shape of the whole.
 Reader = Callable[[int], tuple[np.ndarray, tuple[int, int]]]
@@ -89,7 +90,9 @@ def extract_image(
     settings: Settings, extractor: FeatureExtractor, image: np.ndarray, labels: np.ndarray, name: str = "an image"
 ) -> np.ndarray:
     """(n_segments, d) features of an image (h, w, 3) uint8 in memory with its label map; `name` is for errors."""
-    return check_outputs(extractor.extract(image, labels.astype(np.int32)), name, settings.features)
+    return check_outputs(
+        extractor.extract(image, labels.astype(np.int32)), name, settings.features, extractor.is_rounded
+    )
 
 
 def read_lazily(bag: Bag) -> Reader:
@@ -193,4 +196,4 @@ class BagExtractor:
         path = self.run.features_path(key)
         if read_if_whole(path) is None:
             image, _ = read(int(self.settings.feature_options.get("size") or 0))
-            write_arrays(path, features=extract_image(self.settings, self.extractor, image, labels, name))
+            write_features(path, extract_image(self.settings, self.extractor, image, labels, name))

@@ -16,6 +16,7 @@ from segvote.inputs.bags import Bag
 from segvote.io.arrays import read_arrays
 from segvote.numerics.representatives import choose_representatives
 from segvote.pipeline.table import count_fitting
+from segvote.run.features import read_features
 from segvote.run.run_folder import RunFolder
 from segvote.settings import ALL, AUTO, Settings
 from segvote.types import WITH, WITHOUT
@@ -96,6 +97,6 @@ def measure_means(run: RunFolder, bags: Sequence[Bag], extractor: FeatureExtract
     means = np.empty((len(bags), extractor.n_dims), np.float32)
     for mean, bag in zip(means, bags, strict=True):
         areas = read_arrays(run.segments_path(bag.segments_key), ("areas",))["areas"]
-        mean[:] = np.average(read_arrays(run.features_path(bag.features_key))["features"], axis=0, weights=areas)
+        mean[:] = np.average(read_features(run.features_path(bag.features_key)), axis=0, weights=areas)
     scale = fit_standardiser([means], extractor.blocks, extractor.standardise, keeps_lengths(settings.voter))
     return scale.apply(means)

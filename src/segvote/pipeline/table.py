@@ -12,6 +12,7 @@ from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.inputs.bags import Bag
 from segvote.io.arrays import read_arrays
 from segvote.method.table import Geometry, SegmentTable, make_table
+from segvote.run.features import read_features
 from segvote.run.run_folder import RunFolder
 from segvote.settings import Settings
 from segvote.types import WITH
@@ -42,7 +43,7 @@ def gather_table(
     With the standardiser of another run the bags are to be predicted: their labels are not known.
     """
     geometry = [read_arrays(run.segments_path(bag.segments_key), GEOMETRY) for bag in bags]
-    features = (read_arrays(run.features_path(bag.features_key))["features"] for bag in bags)
+    features = (read_features(run.features_path(bag.features_key)) for bag in bags)
     positive = None if standardiser else np.array([bag.bag_label == WITH for bag in bags])
     return build_table(features, geometry, positive, extractor, settings, standardiser)
 

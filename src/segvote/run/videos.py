@@ -16,6 +16,7 @@ import numpy as np
 from segvote.io.arrays import read_arrays
 from segvote.io.masks import read_mask
 from segvote.io.video.reading import list_frames
+from segvote.run.features import read_matches
 from segvote.run.output_names import name_frames
 from segvote.types import Annotation, Part
 
@@ -50,7 +51,7 @@ class KeyFrames:
     def open(cls, run: RunFolder, segments_key: str, features_key: str) -> KeyFrames:
         arrays = read_arrays(run.segments_path(segments_key), FRAME_ARRAYS)
         own = np.arange(len(arrays["frames"]), dtype=np.int32)
-        matches = read_arrays(run.features_path(features_key), ("matches",)).get("matches", own[:0])
+        matches = read_matches(run.features_path(features_key))
         return cls(run, segments_key, arrays, np.concatenate([own, matches]))
 
     @property

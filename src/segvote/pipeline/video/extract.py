@@ -24,6 +24,7 @@ from segvote.numerics import search_neighbours
 from segvote.numerics.spread import spread_evenly
 from segvote.pipeline.video.tubes import SUPERVOXELS, segment_tubes
 from segvote.progress import Progress, watch
+from segvote.run.features import read_features, write_features
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import get_poster_path, name_key_frame
 from segvote.segmentation.hierarchy import join_trees
@@ -128,7 +129,7 @@ def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Se
         extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], read, name)
     paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
     if read_if_whole(run.features_path(features_key)) is None:
-        write_arrays(run.features_path(features_key), False, **_join_features(extractor, paths))
+        write_features(run.features_path(features_key), *_join_features(extractor, paths))
     shutil.rmtree(paths[0].parent, ignore_errors=True)
     return join_key_frames([run.segments_path(name_key_frame(key, index)) for index in indices])
 
@@ -138,16 +139,16 @@ def _get_frame(image: np.ndarray, size: int) -> tuple[np.ndarray, tuple[int, int
     return image, (image.shape[0], image.shape[1])
 
 
-def _join_features(extractor: BagExtractor, paths: Sequence[Path]) -> dict[str, np.ndarray]:
-    """(n, d) *features* of key frames that vote; (m,) nearest of these of each segment of the others, *matches*."""
+def _join_features(extractor: BagExtractor, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
+    """(n, d) features of key frames that vote; (m,) nearest of these of each segment of the others."""
     voters, matches = choose_voters(len(paths)), [np.zeros(0, np.int32)]
-    features = np.concatenate([read_arrays(paths[number])["features"] for number in voters])
+    features = np.concatenate([read_features(paths[number]) for number in voters])
     scale = fit_standardiser([features], extractor.extractor.blocks, extractor.extractor.standardise)
     scaled = scale.apply(features)
     for number in sorted({*range(len(paths))} - {*voters}):
-        nearest = search_neighbours(scale.apply(read_arrays(paths[number])["features"]), scaled, 1)
+        nearest = search_neighbours(scale.apply(read_features(paths[number])), scaled, 1)
         matches.append(nearest.indices[:, 0].astype(np.int32))
-    return {"features": features, "matches": np.concatenate(matches)}
+    return features, np.concatenate(matches)
 
 
 def join_key_frames(paths: Sequence[Path]) -> dict[str, np.ndarray]:
