@@ -25,8 +25,8 @@ RESULTS = ("masks", "heatmaps", "votes", "segments", "features", "model")
 
 @pytest.fixture(scope="module")
 def cluster():
-    options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
-    patience = dask.config.set({"distributed.comm.timeouts.connect": "600s"})  # a busy machine starts processes slowly
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": 0, "silence_logs": 50}
+    patience = dask.config.set({"distributed.comm.timeouts.connect": "60s"})  # a busy machine is slow
     with patience, distributed.LocalCluster(n_workers=2, host="127.0.0.1", **options) as started:
         yield started
 
