@@ -9,6 +9,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
 from segvote.pipeline.extract import BagExtractor, extract_image, segment_image
 from segvote.pipeline.superpixels import fetch_superpixels
+from segvote.run.features import read_features
 from segvote.run.run_folder import RunFolder
 from segvote.settings import Settings
 from segvote.types import WITH
@@ -26,7 +27,7 @@ def test_files_hold_the_segments_of_images_in_memory(scenes, tmp_path, place):
     arrays = read_arrays(run.segments_path(stored.segments_key))
     assert arrays.keys() == found.keys()
     assert all(np.array_equal(arrays[name], found[name]) for name in found)
-    written = read_arrays(run.features_path(stored.features_key))["features"]
+    written = read_features(run.features_path(stored.features_key))
     np.testing.assert_array_equal(written, extract_image(SETTINGS, features, image, found["labels"]))
     assert (superpixels is not None) == (bag.bag_label == WITH)
     if superpixels is not None:

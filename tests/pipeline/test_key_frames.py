@@ -10,6 +10,7 @@ from segvote.io.arrays import read_arrays
 from segvote.pipeline.extract import BagExtractor
 from segvote.pipeline.video import extract
 from segvote.pipeline.video.extract import EVERY, MOST, choose_key_frames, choose_voters
+from segvote.run.features import read_features
 from segvote.run.run_folder import RunFolder
 from segvote.run.videos import KeyFrames, name_key_frame
 from segvote.settings import Settings
@@ -70,7 +71,7 @@ def test_other_key_frames_have_the_numbers_of_the_nearest_voters(bag, tmp_path, 
     run, features = RunFolder(tmp_path / "run"), make_features("color")
     found = BagExtractor(run, SETTINGS, features)(bag)
     keys = KeyFrames.open(run, found.segments_key, found.features_key)
-    joined = read_arrays(run.features_path(found.features_key))["features"]
+    joined = read_features(run.features_path(found.features_key))
     assert np.unique(keys.arrays["frames"]).tolist() == [0, 2, 4] and len(joined) == found.n_segments
     scale = fit_standardiser([joined], features.blocks, features.standardise)
     for number, index in enumerate(keys.arrays["key_indices"]):

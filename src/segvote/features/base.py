@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.numerics.rounding import round_numbers
 
 
 class FeatureExtractor(ABC):
@@ -22,9 +23,6 @@ class FeatureExtractor(ABC):
     # Whether channels are standardised over all segments of a run before each block is L2-normalised: for all blocks,
     # or one value for each.
     standardise: bool | tuple[bool, ...] = True
-    # Whether values are rounded to 16 bits, which halves a run folder: where the values of a channel differ by much
-    # more than a thousandth of their size.
-    is_rounded: bool = False
     needs_fit: bool = False  # whether `fit` must see the run's images before `extract`
 
     @property
@@ -56,21 +54,14 @@ class FeatureExtractor(ABC):
             raise DamagedFileError(f"{type(self).__name__} learns nothing, yet a state was stored: {', '.join(state)}")
 
 
-def check_outputs(features: np.ndarray, image: str, name: str, is_rounded: bool = False) -> np.ndarray:
-    """Features (n_segments, n_dims) as float32; an error where a user's network gives NaN or infinity.
-
-    Rounded ones are numbers of 16 bits, unless one is too large for these.
-    """
+def check_outputs(features: np.ndarray, image: str, name: str) -> np.ndarray:
+    """Features (n_segments, n_dims) as float32, rounded; an error where a user's network gives NaN or infinity."""
     with np.errstate(over="ignore"):
         values = features.astype(np.float32)
-    if not np.isfinite(values).all():
+    rounded = round_numbers(values)
+    if not (np.isfinite(values) & np.isfinite(rounded)).all():
         raise BadInputError(f"{image}: the features {name} of it are not finite numbers; check that network")
-    return values.astype(np.float16).astype(np.float32) if is_rounded and fits_half(values) else values
-
-
-def fits_half(values: np.ndarray) -> bool:
-    """Whether no value is too large for a number of 16 bits."""
-    return bool(np.abs(values).max(initial=0) <= np.finfo(np.float16).max)
+    return rounded
 
 
 class JoinedFeatures(FeatureExtractor):
@@ -80,7 +71,6 @@ class JoinedFeatures(FeatureExtractor):
         self.parts = tuple(parts)
         self.blocks = tuple(size for part in self.parts for size in part.blocks)
         self.standardise = tuple(bool(part.standardise) for part in self.parts for _ in part.blocks)
-        self.is_rounded = all(part.is_rounded for part in self.parts)
         self.needs_fit = any(part.needs_fit for part in self.parts)
 
     def fit(self, images: Iterable[np.ndarray], rng: np.random.Generator) -> Self:

@@ -45,7 +45,6 @@ class BowFeatures(FeatureExtractor):
     """
 
     standardise = False
-    is_rounded = True
     needs_fit = True
 
     def __init__(self, n_words: int = 1000, size: int = 400, step: int = 4, root: bool = False) -> None:

@@ -31,7 +31,6 @@ class ColorFeatures(FeatureExtractor):
 
     blocks = (N_WORDS,)
     standardise = False
-    is_rounded = True
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return count_color_words(resize_image(image, *labels.shape), labels)
@@ -81,7 +80,6 @@ class LbpFeatures(FeatureExtractor):
 
     blocks = (N_PATTERNS,) * len(RADII)
     standardise = False
-    is_rounded = True
 
     def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         gray = cv2.cvtColor(resize_image(image, *labels.shape), cv2.COLOR_RGB2GRAY)

@@ -90,9 +90,7 @@ def extract_image(
     settings: Settings, extractor: FeatureExtractor, image: np.ndarray, labels: np.ndarray, name: str = "an image"
 ) -> np.ndarray:
     """(n_segments, d) features of an image (h, w, 3) uint8 in memory with its label map; `name` is for errors."""
-    return check_outputs(
-        extractor.extract(image, labels.astype(np.int32)), name, settings.features, extractor.is_rounded
-    )
+    return check_outputs(extractor.extract(image, labels.astype(np.int32)), name, settings.features)
 
 
 def read_lazily(bag: Bag) -> Reader:

@@ -1,4 +1,4 @@
-"""Files of features: numbers of 16 bits where that loses nothing."""
+"""Files of features, with three bytes for each number."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from segvote.io.arrays import read_arrays, write_arrays
+from segvote.numerics.rounding import pack_numbers, unpack_numbers
 
 
 def write_features(path: Path, features: np.ndarray, matches: np.ndarray | None = None) -> None:
-    """Write (n_segments, d) features; of a video, also which of them stands for each segment that did not vote."""
-    with np.errstate(over="ignore"):
-        halves = features.astype(np.float16)
+    """Write rounded features (n_segments, d); of a video, also which of them stands for each segment without a vote."""
     more = {} if matches is None else {"matches": matches}
-    write_arrays(path, False, features=halves if np.array_equal(halves, features) else features, **more)
+    write_arrays(path, False, features=pack_numbers(features), **more)
 
 
 def read_features(path: Path) -> np.ndarray:
     """(n_segments, d) float32 features."""
-    return read_arrays(path, ("features",))["features"].astype(np.float32, copy=False)
+    return unpack_numbers(read_arrays(path, ("features",))["features"])
 
 
 def read_matches(path: Path) -> np.ndarray:

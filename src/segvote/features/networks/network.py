@@ -37,7 +37,6 @@ class NetworkFeatures(FeatureExtractor):
     # Shift of a cell's content against its place in the map, in cells; uneven padding makes such shifts.
     cell_shift: float = 0.0
     device: str = CPU
-    is_rounded = True
     options: tuple[str, ...]  # attributes that are part of the key
 
     def get_key(self) -> dict[str, Any]:
