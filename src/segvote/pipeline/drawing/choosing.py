@@ -29,6 +29,7 @@ from segvote.masks.objects import MIN_OBJECTS, PieceShape, count_objects, judge_
 from segvote.masks.pieces import find_typical, measure_pieces
 from segvote.numerics.pixels import convert_to_lab
 from segvote.numerics.spread import spread_evenly
+from segvote.numerics.threads import map_in_threads
 from segvote.pipeline.drawing.images import draw_stored
 from segvote.pipeline.workers import Resources, run_on_all
 from segvote.pipeline.write import WriteTask
@@ -70,7 +71,7 @@ def choose_drawing(run: RunFolder, tasks: Sequence[WriteTask], way: str, resourc
     negative, positive = sample_images(tasks)
     if not positive or not negative:
         return Drawing("regions", "there are no images of both folders to compare")
-    width = float(np.median([_measure_selected(run, task) for task in positive]))
+    width = float(np.median(map_in_threads(partial(_measure_selected, run), positive)))
     if way == "auto" and width > MAX_WIDTH:
         return Drawing("regions", f"selected segments are {width:.1f} segments wide, not thinner than one")
     line_filter, low, high, share = choose_filter(*count_surfaces(run, negative, positive, resources))
@@ -136,7 +137,7 @@ def add_objects(
 ) -> Drawing:
     """A drawing with the typical piece of its run and its kind of objects, the user's choice or *auto*."""
     _, positive = sample_images(tasks)
-    pieces = [measure_pieces(_read_selected_segments(run, task)[1]) for task in positive]
+    pieces = map_in_threads(lambda task: measure_pieces(_read_selected_segments(run, task)[1]), positive)
     drawing = replace(drawing, typical_piece=round(find_typical(np.concatenate([*pieces, []])), 6))
     if objects != "auto":
         return replace(drawing, objects=objects, objects_reason="chosen by the user")
@@ -150,7 +151,7 @@ def judge_objects(
     run: RunFolder, positive: Sequence[WriteTask], drawing: Drawing, resources: Resources
 ) -> tuple[bool, str]:
     """Whether the objects of a run touch, and the reason."""
-    shapes = [measure_shapes(_read_selected_segments(run, task)[1]) for task in positive]
+    shapes = map_in_threads(lambda task: measure_shapes(_read_selected_segments(run, task)[1]), positive)
     if count_objects(shapes) < MIN_OBJECTS:
         # Masks take far longer to draw than this takes to see.
         return judge_touching(shapes)
