@@ -1,9 +1,10 @@
 """Nearest neighbours among other bags, and the graph of their votes.
 
-Small sets are searched exactly: faiss proposes a few more than k candidates, which are measured again pair by pair and
-ordered by (distance, index), so that blocks, threads and ties change nothing. Beyond `EXACT_PAIRS` pairs the candidates
-come from inverted lists (IVF), provided that these contain `LEAST_RECALL` of the true neighbours of a sample: features
-without structure are searched exactly, however long it takes. Queries are searched in blocks, by threads.
+Small sets are searched exactly: faiss, or within one set `propose_nearest`, proposes a few more than k candidates, which
+are measured again pair by pair and ordered by (distance, index), so that blocks, threads and ties change nothing. Beyond
+`EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), provided that these contain `LEAST_RECALL` of the true
+neighbours of a sample: features without structure are searched exactly, however long it takes. Queries are searched in
+blocks, by threads.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.numerics.approximate import search_approximately
+from segvote.numerics.pairs import propose_nearest
 from segvote.numerics.points import (
     Bags,
     centre_points,
@@ -32,6 +34,8 @@ QUERIES_PER_BLOCK = 4096
 # Bags with at least this many segments, such as videos, are searched one by one, in the rows before and behind them:
 # three times as fast. Smaller ones are searched together, and candidates of the query's own bag are dropped.
 LEAST_RUN = 1000
+# From so many points of one set on it pays to measure every pair only once.
+LEAST_PAIRED = 4096
 # Up to here the exact search takes seconds on two cores.
 EXACT_PAIRS = 25_000**2
 # A large set is searched approximately only if that finds this part of the true neighbours of a sample.
@@ -102,6 +106,8 @@ def _search_exactly(
     if runs is not None:
         blocks = [rows for bag in pairwise(runs) for rows in split_numbers(np.arange(*bag), QUERIES_PER_BLOCK)]
         return search_in_blocks(partial(_search_beside, points, runs, k), blocks, k)
+    if queries is voters and bags is not None and len(points) >= LEAST_PAIRED and np.array_equal(*bags):
+        return _search_pairs(points, bags[0], k)
     asked = points if queries is voters else centre_points(queries, centre)
     blocks = split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK)
     return search_in_blocks(partial(_search_block, asked, points, k, bags), blocks, k)
@@ -125,6 +131,20 @@ def _search_beside(points: np.ndarray, runs: np.ndarray, k: int, rows: np.ndarra
         _search_candidates(points[rows], side, min(len(side), k + SPARE_CANDIDATES)) + first for side, first in sides
     ]
     return keep_nearest(points[rows], points, np.concatenate(candidates, axis=1), k)
+
+
+def _search_pairs(points: np.ndarray, bags: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest of one set, every pair of which is measured once; the few with too narrow a bound are asked for."""
+    candidates = propose_nearest(points, bags, k + SPARE_CANDIDATES)
+
+    def search(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        squared, indices = keep_nearest(points[rows], points, candidates[rows], k)
+        missing = candidates[rows, 0] < 0
+        if missing.any():
+            squared[missing], indices[missing] = _search_block(points, points, k, (bags, bags), rows[missing])
+        return squared, indices
+
+    return search_in_blocks(search, split_numbers(np.arange(len(points)), QUERIES_PER_BLOCK), k)
 
 
 def _search_block(
