@@ -1,10 +1,10 @@
 """Nearest neighbours among other bags, and the graph of their votes.
 
-Small sets are searched exactly: faiss, or within one set `propose_nearest`, proposes a few more than k candidates, which
-are measured again pair by pair and ordered by (distance, index), so that blocks, threads and ties change nothing. Beyond
-`EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), provided that these contain `LEAST_RECALL` of the true
-neighbours of a sample: features without structure are searched exactly, however long it takes. Queries are searched in
-blocks, by threads.
+Small sets are searched exactly: faiss, or within one set `propose_nearest`, proposes a few more than k candidates,
+which are measured again pair by pair and ordered by (distance, index), so that blocks, threads and ties change nothing.
+Beyond `EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), provided that these contain `LEAST_RECALL` of
+the true neighbours of a sample: features without structure are searched exactly, however long it takes. Queries are
+searched in blocks, by threads.
 """
 
 from __future__ import annotations
