@@ -20,7 +20,7 @@ from segvote.settings import Settings
 from segvote.voters import METHOD, keeps_lengths
 
 # Raised when the search of neighbours changes: those in run folders are then not used.
-NEIGHBOURS_VERSION = 3
+NEIGHBOURS_VERSION = 4
 
 
 def fetch_neighbours(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, settings: Settings) -> Neighbours | None:
@@ -41,12 +41,25 @@ def fetch_neighbours(run: RunFolder, bags: Sequence[Bag], table: SegmentTable, s
 
 def keep_neighbours(run: RunFolder, bags: Sequence[Bag], settings: Settings, neighbours: Neighbours) -> None:
     """Store neighbours; those stored before are replaced."""
-    # Numbers of segments fit into four bytes. Files hold finite numbers only; an index of -1 marks no neighbour.
-    # Distances are computed in four bytes, and stored so.
-    indices = neighbours.indices.astype(np.int32)
-    squared = np.where(indices < 0, 0.0, neighbours.squared).astype(np.float32)
+    # Distances are computed in four bytes, and stored so. Files hold finite numbers only.
+    squared = np.where(neighbours.indices < 0, 0.0, neighbours.squared).astype(np.float32)
+    indices = _pack_indices(neighbours.indices, neighbours.n_voters)
     name, recall = _encode_name(bags, settings), np.array([neighbours.recall])
     write_arrays(run.neighbours_path, name=name, recall=recall, squared=squared, indices=indices)
+
+
+def _pack_indices(indices: np.ndarray, n_segments: int) -> np.ndarray:
+    """Indices (n, k), -1 for none, as (n, k, n_bytes) uint8 from the least byte on, all bits set for none."""
+    n_bytes = (n_segments.bit_length() + 7) // 8
+    return np.ascontiguousarray(indices, "<i8")[..., None].view(np.uint8)[..., :n_bytes]
+
+
+def _unpack_indices(packed: np.ndarray) -> np.ndarray:
+    """(n, k) int32 indices, -1 for none."""
+    numbers = np.zeros((*packed.shape[:2], 8), np.uint8)
+    numbers[..., : packed.shape[2]] = packed
+    indices = numbers.view("<i8")[..., 0]
+    return np.where(indices < 256 ** packed.shape[2] - 1, indices, -1).astype(np.int32)
 
 
 def _encode_name(bags: Sequence[Bag], settings: Settings) -> np.ndarray:
@@ -65,11 +78,12 @@ def _encode_name(bags: Sequence[Bag], settings: Settings) -> np.ndarray:
 def _read(run: RunFolder, name: np.ndarray, n_segments: int) -> Neighbours | None:
     arrays = read_if_whole(run.neighbours_path) or {}
     squared, indices, recall = (arrays.get(key, np.empty(0)) for key in ("squared", "indices", "recall"))
-    if not np.array_equal(arrays.get("name", ()), name) or indices.dtype != np.int32 or recall.shape != (1,):
+    if not np.array_equal(arrays.get("name", ()), name) or indices.dtype != np.uint8 or recall.shape != (1,):
         return None
-    if indices.ndim != 2 or squared.shape != indices.shape or len(indices) != n_segments:
+    if indices.ndim != 3 or squared.shape != indices.shape[:2] or len(indices) != n_segments or indices.shape[2] > 4:
         return None
+    indices = _unpack_indices(indices)
     # Compiled code reads rows of these numbers without a check.
-    if indices.min(initial=0) < -1 or indices.max(initial=0) >= n_segments or not np.isfinite(squared).all():
+    if indices.max(initial=0) >= n_segments or not np.isfinite(squared).all():
         return None
     return Neighbours(np.where(indices < 0, np.inf, squared.astype(np.float64)), indices, n_segments, float(recall[0]))
