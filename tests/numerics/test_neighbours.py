@@ -36,8 +36,8 @@ def build_slow(squared, indices, n_voters):
 def test_the_nearest_of_other_bags_are_found(seed, n, k, bag_size):
     rng = np.random.default_rng(seed)
     X, bags = rng.normal(size=(n, 3)).astype(np.float32), np.arange(n) // bag_size
-    for least in (1, neighbours.LEAST_RUN):  # rows of a bag from which what lies before and behind it is searched apart
-        with mock.patch.object(neighbours, "LEAST_RUN", least):
+    for least in (1, neighbours.LEAST_PAIRED):  # every pair measured once, or a search for each row
+        with mock.patch.object(neighbours, "LEAST_PAIRED", least):
             indices = search_neighbours(X, X, k, bags, bags).indices
         for row, (near, expected) in enumerate(zip(indices, search_slow(X, X, k, bags, bags), strict=True)):
             near = near[near >= 0]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -31,9 +30,6 @@ from segvote.numerics.points import (
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096
-# Bags with at least this many segments, such as videos, are searched one by one, in the rows before and behind them:
-# three times as fast. Smaller ones are searched together, and candidates of the query's own bag are dropped.
-LEAST_RUN = 1000
 # From so many points of one set on it pays to measure every pair only once.
 LEAST_PAIRED = 4096
 # Up to here the exact search takes seconds on two cores.
@@ -102,35 +98,11 @@ def _search_exactly(
 ) -> tuple[np.ndarray, np.ndarray]:
     centre = voters.mean(axis=0, dtype=np.float64)
     points = centre_points(voters, centre)
-    runs = _find_runs(bags) if queries is voters and bags is not None else None
-    if runs is not None:
-        blocks = [rows for bag in pairwise(runs) for rows in split_numbers(np.arange(*bag), QUERIES_PER_BLOCK)]
-        return search_in_blocks(partial(_search_beside, points, runs, k), blocks, k)
     if queries is voters and bags is not None and len(points) >= LEAST_PAIRED and np.array_equal(*bags):
         return _search_pairs(points, bags[0], k)
     asked = points if queries is voters else centre_points(queries, centre)
     blocks = split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK)
     return search_in_blocks(partial(_search_block, asked, points, k, bags), blocks, k)
-
-
-def _find_runs(bags: Bags) -> np.ndarray | None:
-    """First row of each bag of one set, and the end; None where bags are not in order, or are small."""
-    own, others = bags
-    if own is not others and not np.array_equal(own, others):
-        return None
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(own)) + 1, [len(own)]])
-    return starts if np.diff(own).min(initial=0) >= 0 and len(own) >= LEAST_RUN * (len(starts) - 1) else None
-
-
-def _search_beside(points: np.ndarray, runs: np.ndarray, k: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest points before and behind the bag of the rows."""
-    place = int(np.searchsorted(runs, rows[0], side="right"))
-    start, stop = int(runs[place - 1]), int(runs[place])
-    sides = ((points[:start], 0), (points[stop:], stop))
-    candidates = [
-        _search_candidates(points[rows], side, min(len(side), k + SPARE_CANDIDATES)) + first for side, first in sides
-    ]
-    return keep_nearest(points[rows], points, np.concatenate(candidates, axis=1), k)
 
 
 def _search_pairs(points: np.ndarray, bags: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

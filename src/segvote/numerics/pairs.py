@@ -72,14 +72,16 @@ class _PairSearch:
         return first.astype(np.int32), second.astype(np.int32), closeness
 
     def _list_block(self, bounds: np.ndarray, rows: slice, columns: slice) -> Iterator[Pairs]:
+        own = {*self.bags[rows].tolist()} & {*self.bags[columns].tolist()}
         closeness = self._measure(rows, columns)
+        if own:
+            closeness[self.bags[rows, None] == self.bags[columns]] = -np.inf
         places = np.flatnonzero(closeness > np.minimum(bounds[rows, None], bounds[columns]))
         first, second = np.divmod(places, closeness.shape[1])
         first, second, closeness = first + rows.start, second + columns.start, closeness.ravel()[places]
-        is_other = self.bags[first] != self.bags[second]
         # A block on the diagonal has each pair twice already.
         for one, other in ((first, second), (second, first))[: 1 if rows == columns else 2]:
-            is_near = is_other & (closeness > bounds[one])
+            is_near = closeness > bounds[one]
             yield one[is_near], other[is_near], closeness[is_near]
 
     def _measure(self, rows: slice, columns: slice) -> np.ndarray:
