@@ -6,21 +6,24 @@ r points are closer. Blocks of all pairs then give the few that are within the b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
-from segvote.numerics.points import list_blocks, split_numbers
+from segvote.numerics.points import list_blocks
 from segvote.numerics.threads import map_in_threads
 
 # Of how many points one is in the sample; standard deviations by which the sample may err.
 SAMPLED, DEVIATIONS = 16, 3.0
-# Points of a side of a block, whose pairs stay in the processor's cache; points that are compared with the sample, or
-# for which neighbours are chosen, at once.
+# Points of a side of a block, whose pairs stay in the processor's cache; points that are compared with the sample at
+# once.
 SIDE, ROWS_AT_ONCE = 512, 1024
+# Shares of the points for which neighbours are chosen one after the other.
+N_SHARES = 8
 # Where many points are equal, rounding decides which pairs are within a bound. If so many times as many as expected may
 # be, they are not listed; a closeness is exact to about this part of the length of a point.
 CROWDED, ROUNDING = 3, 1e-5
@@ -40,9 +43,10 @@ def propose_nearest(points: np.ndarray, bags: np.ndarray, n_wanted: int) -> np.n
     bounds, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     if counts.mean() > CROWDED * n_sampled:
         return np.full((len(points), n_wanted), -1)
-    first, second, closeness = _join(map_in_threads(partial(search.list_near, bounds), list_blocks(len(points), SIDE)))
-    near = sparse.coo_matrix((closeness, (first, second)), shape=(len(points), len(points))).tocsr()
-    return _choose_closest(near, n_wanted)
+    near = map_in_threads(partial(search.list_near, bounds), list_blocks(len(points), SIDE))
+    # For a share of the points at a time: a second copy of all pairs would be the largest array of a vote.
+    shares = list_blocks(len(points), -(-len(points) // N_SHARES))
+    return np.concatenate([_choose_closest(_gather(near, rows, len(points)), n_wanted) for rows in shares])
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +96,17 @@ class _PairSearch:
         return np.asarray(closeness)
 
 
-def _join(pairs: Iterator[Pairs] | list[Pairs]) -> Pairs:
+def _gather(near: Sequence[Pairs], rows: slice, n_points: int) -> sparse.csr_matrix:
+    """(n_rows, n_points) the closeness of the pairs whose first point is in `rows`."""
+    inside = [(first >= rows.start) & (first < rows.stop) for first, _, _ in near]
+    first, second, closeness = _join(
+        (pairs[0][is_inside] - rows.start, pairs[1][is_inside], pairs[2][is_inside])
+        for pairs, is_inside in zip(near, inside, strict=True)
+    )
+    return sparse.coo_matrix((closeness, (first, second)), shape=(rows.stop - rows.start, n_points)).tocsr()
+
+
+def _join(pairs: Iterator[Pairs]) -> Pairs:
     first, second, closeness = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     return first, second, closeness
 
@@ -105,14 +119,8 @@ def _count_sampled(n_wanted: int) -> int:
 
 def _choose_closest(near: sparse.csr_matrix, n_wanted: int) -> np.ndarray:
     """(n, n_wanted) columns of the highest values of each row; -1 in rows with fewer."""
-    counts = np.diff(near.indptr)
-    chosen = np.full((len(counts), n_wanted), -1, dtype=np.int64)
-    order = np.argsort(counts, kind="stable")  # rows of about the same length together
-    for rows in split_numbers(order[counts[order] >= n_wanted], ROWS_AT_ONCE):
-        steps = np.arange(int(counts[rows].max()))
-        is_inside = steps < counts[rows, None]
-        places = np.where(is_inside, near.indptr[rows, None] + steps, 0)
-        far = np.where(is_inside, -near.data[places], np.inf)
-        best = np.argpartition(far, n_wanted - 1, axis=1)[:, :n_wanted]
-        chosen[rows] = near.indices[np.take_along_axis(places, best, axis=1)]
+    chosen = np.full((near.shape[0], n_wanted), -1, dtype=np.int64)
+    for row, (start, end) in enumerate(pairwise(near.indptr.tolist())):
+        if end - start >= n_wanted:
+            chosen[row] = near.indices[start + np.argpartition(near.data[start:end], -n_wanted)[-n_wanted:]]
     return chosen
