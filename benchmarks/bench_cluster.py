@@ -289,8 +289,12 @@ def list_differences(expected: dict[str, bytes], uri: str = "s3://bench/out") ->
     return sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
 
 
+def read_log(cluster: Cluster) -> str:
+    return (cluster.scratch / "client.log").read_text()
+
+
 def show_log(cluster: Cluster) -> str:
-    return (cluster.scratch / "client.log").read_text()[-2000:]
+    return read_log(cluster)[-2000:]
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------
@@ -419,7 +423,7 @@ def measure_faults(given: Given) -> dict[str, Any]:
             "n_images": n_images,
             "done_when_the_client_was_killed": n_before,
             "calls": n_calls,
-            "refused_by_lease": show_log(cluster).count("another machine is writing"),
+            "refused_by_lease": read_log(cluster).count("another machine is writing"),
             "workers_killed": cluster.n_killed,
             "finished": is_done,
             "differences": list_differences(annotate_here(folder, given.scratch / "here")),
