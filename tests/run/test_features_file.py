@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, DamagedFileError
 from segvote.features.base import check_outputs
-from segvote.io.arrays import read_arrays
+from segvote.io.arrays import read_arrays, write_arrays
 from segvote.numerics.rounding import round_numbers
 from segvote.run.features import read_features, read_matches, write_features
 
@@ -46,3 +46,10 @@ def test_files_hold_the_numbers_that_everything_uses(tmp_path):
 def test_a_number_that_is_too_large_is_an_error(value):
     with pytest.raises(BadInputError, match="not finite"):
         check_outputs(np.array([[1.0, value]]), "cow.jpg", "color")
+
+
+@pytest.mark.parametrize("arrays", [{}, {"features": VALUES}, {"features": np.zeros((5, 7, 4), np.uint8)}])
+def test_a_file_of_another_content_is_damaged(tmp_path, arrays):
+    write_arrays(tmp_path / "a.npz", **arrays)
+    with pytest.raises(DamagedFileError, match=r"a\.npz holds no features"):
+        read_features(tmp_path / "a.npz")

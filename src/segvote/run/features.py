@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from segvote.errors import DamagedFileError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.numerics.rounding import pack_numbers, unpack_numbers
 
@@ -18,7 +19,10 @@ def write_features(path: Path, features: np.ndarray, matches: np.ndarray | None 
 
 def read_features(path: Path) -> np.ndarray:
     """(n_segments, d) float32 features."""
-    return unpack_numbers(read_arrays(path, ("features",))["features"])
+    packed = read_arrays(path, ("features",)).get("features")
+    if packed is None or packed.dtype != np.uint8 or packed.ndim != 3 or packed.shape[2] != 3:
+        raise DamagedFileError(f"{path} holds no features as segvote writes them; delete it and run the command again")
+    return unpack_numbers(packed)
 
 
 def read_matches(path: Path) -> np.ndarray:
